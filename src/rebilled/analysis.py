@@ -1,0 +1,335 @@
+"""The one pipeline: a trace's steps linked into runs, judged, booked and priced."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from rebilled.causes import by_name
+from rebilled.errors import RecordError
+from rebilled.evidence import Evidence
+from rebilled.formats import find_inputs, read_input
+from rebilled.ledger import extra_usd, paid_ledger, token_ledger
+from rebilled.lineage import Lineage, Link
+from rebilled.model import Finding, Rates, Skip, Step, StepResult, Verdict
+from rebilled.prompt import Prompt
+from rebilled.providers.policy import policy_of
+from rebilled.shared import Texts
+from rebilled.trace import Reader, Trace, shift_system
+from rebilled.verdict import judge
+
+_INDEX = re.compile(r"\[\d+\]")
+_PROMPTS_KEPT = 4
+_LOOPBACK = re.compile(r"^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0)(?::\d+)?$")
+Progress = Callable[[int, int], None]
+"""Told how many bytes of how many have been read."""
+
+
+class PriceList(Protocol):
+    """What the pipeline asks of prices."""
+
+    def rates(
+        self,
+        model: str,
+        *,
+        provider: str,
+        at: float | None,
+        prompt_tokens: int,
+        service_tier: str | None = None,
+        speed: str | None = None,
+        batch: bool = False,
+        inference_geo: str | None = None,
+        endpoint: str | None = None,
+    ) -> Rates | None:
+        """Dollars per token for one call, None where it has no price."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Where the prices come from."""
+        ...
+
+    @property
+    def as_of(self) -> str:
+        """The day on which they were checked."""
+        ...
+
+
+@dataclass(slots=True)
+class Analysis:
+    """Everything found about a trace: one result a step, and the findings, dearest first."""
+
+    trace: Trace
+    results: list[StepResult]
+    findings: list[Finding]
+    price_source: str
+    price_date: str
+    unpriced_models: list[str] = field(default_factory=list)
+
+    def result(self, number: int) -> StepResult:
+        """The result of the step with this number, counted from 1."""
+        return self.results[number - 1]
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------
+
+
+def read(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Trace:
+    """The trace in these files, folders and globs; what cannot be read is listed in `skipped`.
+
+    Raises InputError for a path that is not there.
+    """
+    named = [str(path) for path in paths]
+    inputs = find_inputs(named)
+    reader = Reader()
+    total = sum(_size(path) for item in inputs if not isinstance(item, Skip) for path in item.paths)
+    done = 0
+    for item in inputs:
+        if isinstance(item, Skip):
+            reader.add(item)
+            continue
+        sizes = sum(_size(path) for path in item.paths)
+        for record in read_input(item):
+            reader.add(record)
+            if progress is not None and not isinstance(record, Skip):
+                progress(done + (record.source.byte_offset or 0), total)
+        done += sizes
+        reader.trace.files += len(item.paths)
+        if progress is not None:
+            progress(done, total)
+    trace = reader.finish()
+    trace.paths, trace.bytes = named, total
+    link(trace)
+    return trace
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size if path != "-" else 0
+    except OSError:
+        return 0
+
+
+def link(trace: Trace) -> Lineage:
+    """Tell the runs of a trace, and settle whether Claude Code's attribution line is part of the prompts."""
+    lineage = _link_once(trace)
+    if _settle_attribution(trace, lineage):
+        for step in trace.steps:
+            node = step.history
+            while node.parent is not None and node.visited:
+                node.visited = False
+                node = node.parent
+        lineage = _link_once(trace)
+    trace.lineage = lineage
+    return lineage
+
+
+def _link_once(trace: Trace) -> Lineage:
+    texts = Texts(trace)
+    lineage = Lineage(shared_prefix=texts.shared_prefix, similar_system=texts.similar_system)
+    for step in trace.steps:
+        lineage.add(step)
+    return lineage
+
+
+def _settle_attribution(trace: Trace, lineage: Lineage) -> bool:
+    """Drop the line from whole runs at an unknown or loopback host, where a step read past it while it changed.
+
+    Anthropic's own API takes the line out before it hashes; every other upstream sees it as text.
+    """
+    members: dict[str, list[Step]] = defaultdict(list)
+    root: dict[int, str] = {}
+    for step in trace.steps:
+        compared = lineage.links[step.number].compared
+        root[step.number] = root[compared.number] if compared is not None else step.run_id
+        members[root[step.number]].append(step)
+    dropped = False
+    for steps in members.values():
+        if any(_read_past_line(step, lineage.links[step.number]) for step in steps):
+            for step in steps:
+                if step.bare_system is not None and not step.drop_attribution:
+                    step.drop_attribution = True
+                    step.breakpoints = shift_system(step.breakpoints)
+                    dropped = True
+    return dropped
+
+
+def _read_past_line(step: Step, found: Link) -> bool:
+    endpoint = step.meta.get("endpoint")
+    unknown = not isinstance(endpoint, str) or _LOOPBACK.match(endpoint) is not None
+    compared = found.compared
+    if not unknown or step.bare_system is None or step.usage is None or compared is None or compared.usage is None:
+        return False
+    if not step.attribution or step.attribution == compared.attribution or not step.prompt_bytes:
+        return False
+    tools = step.usage.input_tokens * step.tools.size / step.prompt_bytes
+    return step.usage.cache_read_tokens > tools + max(8, 0.02 * tools)
+
+
+# ---- judging -----------------------------------------------------------------------------------------------------
+
+
+def analyze(trace: Trace, prices: PriceList) -> Analysis:
+    """The verdict, accounts and dollars of every step of a trace."""
+    judged = Judge(trace)
+    results = [_priced(step, judged.verdict(step), prices) for step in trace.steps]
+    unpriced = sorted({r.step.model or "(no model)" for r in results if r.step.usage is not None and r.cost is None})
+    return Analysis(
+        trace=trace,
+        results=results,
+        findings=findings_of(results),
+        price_source=prices.source,
+        price_date=prices.as_of,
+        unpriced_models=unpriced,
+    )
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges the steps of a trace in their order."""
+
+    trace: Trace
+    prompts: dict[int, Prompt] = field(default_factory=dict)
+    places: set[tuple[object, ...]] = field(default_factory=set)
+    unkeyed: dict[tuple[str, bytes, bytes], int] = field(default_factory=lambda: defaultdict(int))
+
+    def verdict(self, step: Step) -> Verdict:
+        """The verdict on one step; a body that can no longer be read is said so, never raised."""
+        evidence = self.evidence(step)
+        try:
+            found = judge(evidence)
+        except RecordError as error:
+            self.trace.skipped.append(Skip(step.source.path, step.source.line, error.reason, error.detail))
+            found = Verdict("RB000", "none", "none", 0, explanation=f"Not judged: {error.detail}.")
+        if found.group in (11, 12) and "prompt_cache_key" not in step.params.routing:
+            self.unkeyed[step.api, step.tools.digest, step.sent_system.digest] += 1
+        return found
+
+    def evidence(self, step: Step) -> Evidence:
+        """What the verdict on a step rests on; call it once a step, in order."""
+        place = tuple(str(step.meta.get(name)) for name in ("endpoint", "region", "workspace"))
+        first = place not in self.places
+        self.places.add(place)
+        lineage = self.trace.lineage
+        assert lineage is not None
+        found = lineage.links[step.number]
+        return Evidence(
+            step=step,
+            compared=found.compared,
+            starts=found.starts,
+            load=self.load,
+            lineage=lineage,
+            first_of_place=first,
+            unkeyed_misses=self.unkeyed.get((step.api, step.tools.digest, step.sent_system.digest), 0),
+        )
+
+    def load(self, step: Step) -> Prompt:
+        """The step's prompt, read again; the last few are kept."""
+        found = self.prompts.pop(step.number, None) or Prompt(step, self.trace.layout(step))
+        self.prompts[step.number] = found
+        while len(self.prompts) > _PROMPTS_KEPT:
+            del self.prompts[next(iter(self.prompts))]
+        return found
+
+
+def _priced(step: Step, verdict: Verdict, prices: PriceList) -> StepResult:
+    usage = step.usage
+    if usage is None:
+        return StepResult(step, verdict)
+    policy = policy_of(step.api, step.model)
+    tokens = token_ledger(usage, verdict.rebilled_tokens or 0, needs_marks=policy.needs_marks)
+    rates = rates_of(step, prices)
+    if rates is None:
+        return StepResult(step, verdict, tokens)
+    return StepResult(
+        step=step,
+        verdict=verdict,
+        tokens=tokens,
+        cost=rates.cost(usage),
+        paid=paid_ledger(usage, tokens, rates),
+        rebilled_usd=extra_usd(usage, verdict.rebilled_tokens, rates) if verdict.rebilled_tokens is not None else None,
+        cacheable_usd=extra_usd(usage, verdict.uncached_repeat_tokens, rates)
+        if verdict.uncached_repeat_tokens is not None
+        else None,
+    )
+
+
+def rates_of(step: Step, prices: PriceList) -> Rates | None:
+    """The dollars per token that a step was billed at."""
+    endpoint = step.meta.get("endpoint")
+    requested = step.params.scope.get("service_tier")
+    tier = step.reply.service_tier or (requested if isinstance(requested, str) and requested != "auto" else None)
+    speed = step.reply.speed or step.params.scope.get("speed")
+    return prices.rates(
+        step.reply.model if step.reply.model and step.provider != "bedrock" else step.model,
+        provider=step.provider,
+        at=step.started_at,
+        prompt_tokens=step.usage.input_tokens if step.usage is not None else 0,
+        service_tier=tier,
+        speed=speed if isinstance(speed, str) else None,
+        inference_geo=step.reply.inference_geo,
+        endpoint=endpoint if isinstance(endpoint, str) else None,
+    )
+
+
+# ---- findings ----------------------------------------------------------------------------------------------------
+
+
+def findings_of(results: list[StepResult]) -> list[Finding]:
+    """What to mend, one finding a cause and place, dearest first; verdicts that are no miss are none."""
+    grouped: dict[tuple[str, ...], list[StepResult]] = defaultdict(list)
+    for result in results:
+        if result.verdict.group > 1:
+            grouped[_finding_key(result.verdict)].append(result)
+    found = [_finding(members) for members in grouped.values()]
+    return sorted(found, key=lambda f: (-worth(f), -f.rebilled_tokens, -f.repeat_tokens, f.code, f.steps))
+
+
+def worth(finding: Finding) -> float:
+    """What a finding cost, counting repeated input that was never cached; for ordering."""
+    return max(finding.rebilled_usd or 0.0, (finding.cacheable_usd or 0.0) if not finding.rebilled_tokens else 0.0)
+
+
+def _finding_key(verdict: Verdict) -> tuple[str, ...]:
+    place = verdict.divergence
+    if verdict.servers:
+        return (verdict.code, *verdict.servers)
+    if verdict.section == "none" or place is None or place.section != verdict.section:
+        return (verdict.code,)
+    if verdict.section == "tools":
+        return (verdict.code, place.tool or place.json_path or "")
+    if verdict.section == "messages":
+        return (verdict.code,)
+    return (verdict.code, _INDEX.sub("[]", place.json_path or ""))
+
+
+def _finding(members: list[StepResult]) -> Finding:
+    worst = max(members, key=lambda r: (r.rebilled_usd or 0.0, r.verdict.rebilled_tokens or 0, -r.step.number))
+    verdict = worst.verdict
+    place = verdict.divergence if verdict.section != "none" else None
+    priced = [r.rebilled_usd for r in members if r.rebilled_usd is not None]
+    cacheable = [r.cacheable_usd for r in members if r.cacheable_usd is not None]
+    order = {"possible": 0, "likely": 1, "confirmed": 2}
+    weakest = min((r.verdict.confidence for r in members if r.verdict.confidence), key=order.__getitem__, default=None)
+    return Finding(
+        code=verdict.code,
+        cause=verdict.cause,
+        title=by_name()[verdict.cause].title,
+        remedy=verdict.remedy,
+        confidence=weakest,
+        steps=tuple(r.step.number for r in members),
+        section=verdict.section,
+        json_path=place.json_path if place is not None else None,
+        evidence=verdict.explanation,
+        avoidable=verdict.avoidable,
+        rebilled_tokens=sum(r.verdict.rebilled_tokens or 0 for r in members),
+        rebilled_usd=sum(priced) if priced else None,
+        repeat_tokens=sum(r.verdict.uncached_repeat_tokens or 0 for r in members),
+        cacheable_usd=sum(cacheable) if cacheable else None,
+        example=worst.step.number,
+    )
+

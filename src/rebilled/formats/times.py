@@ -1,0 +1,99 @@
+"""Moments as logs write them: ISO 8601 with any offset, HTTP dates, seconds to nanoseconds since 1970."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from rebilled.formats.parts import Members, Part, string_of
+
+START_KEYS = (
+    "started_at",
+    "startedAt",
+    "start_time",
+    "startTime",
+    "startedDateTime",
+    "request_timestamp",
+    "request_time",
+    "requestTime",
+    "request_created_at",
+    "timestamp_start",
+    "sent_at",
+    "timestamp",
+    "time",
+    "ts",
+    "datetime",
+    "date",
+    "created_at",
+    "createdAt",
+    "@timestamp",
+)
+FIRST_TOKEN_KEYS = (
+    "first_token_at",
+    "firstTokenAt",
+    "first_token_time",
+    "completionStartTime",
+    "completion_start_time",
+)
+END_KEYS = (
+    "ended_at",
+    "endedAt",
+    "end_time",
+    "endTime",
+    "completed_at",
+    "completedAt",
+    "finished_at",
+    "response_timestamp",
+    "response_created_at",
+    "timestamp_end",
+    "logged_at",
+    "loggedAt",
+)
+_EARLIEST = 1e8
+"""Smaller numbers (before 1973) are durations or counters, not moments."""
+
+
+def read_time(members: Members | None, keys: tuple[str, ...]) -> float | None:
+    """The first of these members that is a moment, in seconds since 1970 UTC."""
+    if members is None:
+        return None
+    spans = members.spans
+    for key in keys:
+        if key in spans:
+            part = members.get(key)
+            moment = parse_moment(part) if part is not None else None
+            if moment is not None:
+                return moment
+    return None
+
+
+def parse_moment(part: Part) -> float | None:
+    """A moment as JSON text in seconds since 1970 UTC; text without an offset is taken as UTC."""
+    text = string_of(part)
+    if text is None:
+        return None
+    if text[-1:].isdigit():
+        try:
+            return scale_epoch(float(text))
+        except ValueError:
+            pass
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    try:
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    except (OverflowError, ValueError):
+        return None
+
+
+def scale_epoch(number: float) -> float | None:
+    """Seconds from a number of seconds, milliseconds, microseconds or nanoseconds, told apart by its size."""
+    if not _EARLIEST <= number < 1e20:
+        return None
+    while number >= 1e11:
+        number /= 1000
+    return number

@@ -1,0 +1,290 @@
+"""Which run a step belongs to, and which earlier step it continues.
+
+A run is told by shared messages, tool-call ids or the session, never by tools or system, since those are what
+moves. Inside it a step is compared with the live step of equal scope, tools, system and parameters that has most
+equal leading messages, else with the one that has most equal leading messages.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from rebilled.model import Breakpoint, Node, Step
+from rebilled.providers.policy import policy_of
+
+_SHORTEST_PREFIX = 1000
+_MOST_FRONTS = 256
+
+State = tuple[str, bytes, bytes, str]
+SharedPrefix = Callable[[Step, Step], int]
+"""How many leading bytes of tools, system and messages two steps have in common."""
+SimilarSystem = Callable[[Step, Step], bool]
+"""Whether two system prompts share at least half of the longer one's bytes."""
+
+
+@dataclass(slots=True)
+class Link:
+    """What a step is compared with: the earlier step, and whether it starts a lineage of its own."""
+
+    compared: Step | None
+    starts: bool
+
+
+@dataclass(slots=True)
+class Lineage:
+    """The steps seen so far, in time order, indexed so that each new one finds its predecessor quickly."""
+
+    shared_prefix: SharedPrefix
+    similar_system: SimilarSystem
+    by_tree: dict[Node, list[Step]] = field(default_factory=lambda: defaultdict(list))
+    by_state: dict[tuple[State, Node | None], list[Step]] = field(default_factory=lambda: defaultdict(list))
+    by_session: dict[tuple[str, str], list[Step]] = field(default_factory=lambda: defaultdict(list))
+    by_tools: dict[tuple[str, bytes], list[Step]] = field(default_factory=lambda: defaultdict(list))
+    by_id: dict[tuple[str, str], list[Node]] = field(default_factory=lambda: defaultdict(list))
+    ends: dict[tuple[Node, State], Step] = field(default_factory=dict)
+    fronts: dict[tuple[str, bytes, bytes, Node | None], Step] = field(default_factory=dict)
+    links: dict[int, Link] = field(default_factory=dict)
+    runs: int = 0
+    stamp: int = 0
+
+    def add(self, step: Step) -> Link:
+        """Find what the step continues, give it its run, and remember it for those that come."""
+        deepest, fresh = self._visit(step)
+        link = self._find(step, deepest) if step.has_body else Link(None, True)
+        self.links[step.number] = link
+        step.compare_to = link.compared.number if link.compared is not None else None
+        if link.starts or link.compared is None:
+            self.runs += 1
+            step.run_id = f"run-{self.runs}"
+        else:
+            step.run_id = link.compared.run_id
+        for node in fresh:
+            if node.message is not None:
+                for ident in node.message.ids:
+                    self.by_id[step.api, ident].append(node)
+        if step.usage is not None and step.has_body:
+            self._remember(step)
+        return link
+
+    def _visit(self, step: Step) -> tuple[Node, list[Node]]:
+        """The deepest part of the step's history that an earlier step had too, and the nodes behind it."""
+        node, fresh = step.history, []
+        while node.parent is not None and not node.visited:
+            node.visited = True
+            fresh.append(node)
+            node = node.parent
+        return node, fresh
+
+    def _remember(self, step: Step) -> None:
+        tree = tree_of(step.history)
+        if tree is not None:
+            self.by_tree[tree].append(step)
+        self.by_state[step.state, tree].append(step)
+        for session in step.sessions:
+            self.by_session[step.api, session].append(step)
+        self.by_tools[step.api + step.params.scope_key, step.tools.digest].append(step)
+        self.ends[step.history, step.state] = step
+        self.fronts.setdefault((step.api, step.tools.digest, step.sent_system.digest, tree), step)
+
+    # ---- what a step continues -------------------------------------------------------------------------------
+
+    def _find(self, step: Step, deepest: Node) -> Link:
+        same = self._same_state(step, deepest)
+        if same is not None and self._alive(same, step):
+            return Link(same, False)
+        other = self._any_state(step, deepest)
+        if other is not None:
+            return Link(other, False)
+        return Link(self._front(step), True)
+
+    def _same_state(self, step: Step, deepest: Node) -> Step | None:
+        """Of equal scope, tools, system and parameters, the one with most equal leading messages."""
+        exact = self.ends.get((deepest, step.state))
+        if exact is not None and deepest.first_user:
+            return exact
+        tree = tree_of(step.history)
+        if deepest.first_user:
+            found = self._most_equal(step, self.by_state.get((step.state, tree), ()), deepest.depth)
+            if found is not None:
+                return found
+        candidates = [s for s in self._sharing_ids(step) if s.state == step.state]
+        candidates += [s for s in self._same_session(step) if s.state == step.state]
+        return max(candidates, key=lambda s: s.number, default=None)
+
+    def _any_state(self, step: Step, deepest: Node) -> Step | None:
+        """Of all it continues, the one with most equal leading messages, then the latest."""
+        tree = tree_of(step.history)
+        if deepest.first_user and tree is not None:
+            found = self._most_equal(step, self.by_tree.get(tree, ()), deepest.depth)
+            if found is not None:
+                return found
+        candidates = list(self._sharing_ids(step))
+        candidates += [s for s in self._same_session(step) if s.state[:3] == step.state[:3]]
+        return max(candidates, key=lambda s: s.number, default=None)
+
+    def _most_equal(self, step: Step, candidates: list[Step] | tuple[Step, ...], most: int) -> Step | None:
+        """The candidate that shares the longest history; of equals one that ends there, then the latest."""
+        if not candidates:
+            return None
+        self.stamp += 1
+        node: Node | None = step.history
+        while node is not None:
+            node.stamp = self.stamp
+            node = node.parent
+        best: Step | None = None
+        rank = (0, False)
+        for candidate in reversed(candidates):
+            shared = candidate.history
+            while shared.stamp != self.stamp and shared.parent is not None:
+                shared = shared.parent
+            if not shared.first_user:
+                continue
+            mine = (shared.depth, shared is candidate.history)
+            if mine > rank:
+                best, rank = candidate, mine
+                if mine == (most, True):
+                    break
+        return best
+
+    def _sharing_ids(self, step: Step) -> Iterator[Step]:
+        """For every message or tool-call id of the step, the latest earlier step that holds it too."""
+        seen: set[Node] = set()
+        for message in step.history.messages():
+            for ident in message.ids:
+                for node in self.by_id.get((step.api, ident), ()):
+                    if node in seen:
+                        continue
+                    seen.add(node)
+                    tree = tree_of(node)
+                    for candidate in reversed(self.by_tree.get(tree, []) if tree is not None else []):
+                        if candidate.history.depth >= node.depth and candidate.history.ancestor(node.depth) is node:
+                            yield candidate
+                            break
+
+    def _same_session(self, step: Step) -> Iterator[Step]:
+        for session in step.sessions:
+            yield from reversed(self.by_session.get((step.api, session), []))
+
+    def _front(self, step: Step) -> Step | None:
+        """For the first step of a lineage: the earlier one that shares the longest prefix, at least 1,000 bytes."""
+        candidates = {id(s): s for s in self._fronts_like(step)}
+        for session in step.sessions:
+            distinct: dict[tuple[bytes, bytes, Node | None], Step] = {}
+            for other in self.by_session.get((step.api, session), []):
+                distinct.setdefault((other.tools.digest, other.sent_system.digest, tree_of(other.history)), other)
+            candidates |= {id(s): s for s in list(distinct.values())[-_MOST_FRONTS:]}
+        best: Step | None = None
+        longest = _SHORTEST_PREFIX - 1
+        for candidate in sorted(candidates.values(), key=lambda s: s.number):
+            shared = self.shared_prefix(candidate, step)
+            if shared > longest:
+                best, longest = candidate, shared
+        return best
+
+    def _fronts_like(self, step: Step) -> Iterator[Step]:
+        judged: dict[bytes, bool] = {step.sent_system.digest: True}
+        taken: dict[tuple[bytes, bytes], int] = defaultdict(int)
+        for (api, tools, system, _), other in list(self.fronts.items())[-4096:]:
+            if api != step.api:
+                continue
+            if system not in judged and len(judged) < _MOST_FRONTS:
+                judged[system] = self.similar_system(other, step)
+            if not judged.get(system, False):
+                continue
+            taken[tools, system] += 1
+            if taken[tools, system] <= _MOST_FRONTS:
+                yield other
+
+    # ---- lifetimes -------------------------------------------------------------------------------------------
+
+    def _alive(self, compared: Step, step: Step) -> bool:
+        """Whether the entry at the compared step's last breakpoint can still live when the step starts."""
+        mark = last_mark(compared)
+        ttl = lifetime(compared, mark)
+        if ttl is None or step.started_at is None or compared.started_at is None:
+            return True
+        if step.started_at - compared.started_at <= ttl:
+            return True
+        used = self.last_use(compared, mark, step)
+        return used is None or step.started_at - used <= ttl
+
+    def last_use(self, compared: Step, mark: Breakpoint | None, step: Step) -> float | None:
+        """When the last call before `step` started that wrote or read the entry at `mark`; None without times."""
+        needed = entry_tokens(compared, mark)
+        same_tools = self.by_tools.get((compared.api + compared.params.scope_key, compared.tools.digest), [])
+        for other in reversed(same_tools):
+            if other.number >= step.number or other.started_at is None or other.usage is None:
+                continue
+            if other is compared or (
+                holds_prefix(other, compared, mark) and _cached(other) >= needed - max(8, 0.02 * needed)
+            ):
+                return other.started_at
+        return compared.started_at
+
+
+def _cached(step: Step) -> int:
+    usage = step.usage
+    if usage is None:
+        return 0
+    if not usage.writes_reported:
+        return usage.input_tokens
+    return usage.cache_read_tokens + usage.cache_write_tokens
+
+
+def tree_of(node: Node) -> Node | None:
+    """The first message of a history, None for an empty one."""
+    return node.ancestor(1) if node.depth else None
+
+
+def last_mark(step: Step) -> Breakpoint | None:
+    """The breakpoint that stands last in the prompt, None where there is none."""
+    order = {"tools": 0, "system": 1, "messages": 2}
+    return max(step.breakpoints, key=lambda m: (order[m.section], m.element, m.block), default=None)
+
+
+def lifetime(step: Step, mark: Breakpoint | None) -> float | None:
+    """Seconds that the entry at a breakpoint lives after its last use; None where that is not known."""
+    policy = policy_of(step.api, step.model)
+    if policy.needs_marks:
+        return float(mark.ttl_s) if mark is not None else None
+    return policy.ttl_s
+
+
+def prefix_bytes(step: Step, mark: Breakpoint | None) -> int:
+    """Bytes of the prompt through a breakpoint; the whole prompt where there is none."""
+    if mark is None:
+        return step.prompt_bytes
+    if mark.section == "tools":
+        return sum(block.size for block in step.tools.blocks[: mark.element + 1]) + mark.element
+    system = step.sent_system
+    if mark.section == "system":
+        return step.tools.size + sum(block.size for block in system.blocks[: mark.element + 1]) + mark.element
+    depth = min(step.history.depth, mark.element + 1 - step.leading)
+    node = step.history.ancestor(max(0, depth))
+    behind = node.message.blocks[mark.block + 1 :] if node.message is not None else ()
+    return step.tools.size + system.size + node.size - sum(block.size for block in behind)
+
+
+def entry_tokens(step: Step, mark: Breakpoint | None) -> float:
+    """Tokens of the prompt through a breakpoint, as a share of the reported input."""
+    usage = step.usage
+    if usage is None or not step.prompt_bytes:
+        return 0.0
+    return usage.input_tokens * prefix_bytes(step, mark) / step.prompt_bytes
+
+
+def holds_prefix(other: Step, step: Step, mark: Breakpoint | None) -> bool:
+    """Whether another step of the same scope and tools repeats this one's prompt through a breakpoint."""
+    if mark is not None and mark.section == "tools":
+        return True
+    mine, theirs = step.sent_system, other.sent_system
+    if mark is not None and mark.section == "system":
+        count = mark.element + 1
+        return [b.digest for b in mine.blocks[:count]] == [b.digest for b in theirs.blocks[:count]]
+    if mine.digest != theirs.digest or step.params.level_key != other.params.level_key:
+        return False
+    depth = step.history.depth if mark is None else max(0, mark.element + 1 - step.leading)
+    depth = min(depth, step.history.depth)
+    return other.history.depth >= depth and other.history.ancestor(depth) is step.history.ancestor(depth)

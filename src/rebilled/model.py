@@ -1,0 +1,431 @@
+"""The values that pass between the parts: what was read, what it means, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+SectionName = Literal["tools", "system", "messages", "params", "none"]
+Confidence = Literal["confirmed", "likely", "possible"]
+TokenMethod = Literal["reported", "calibrated", "estimated"]
+
+
+# ---- what was read ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a record stands: its file, its 1-based line (or place in a document) and its first byte."""
+
+    path: str
+    line: int | None = None
+    byte_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Something in the input that gave no step, with the reason as one word and a sentence."""
+
+    path: str
+    line: int | None
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One logged call as a format gives it: bodies still as JSON text, everything around them sorted out.
+
+    body: the request body as UTF-8 JSON text, None where the log has none.
+    body_offset: where `body` starts in the (uncompressed) file, when it stands there byte for byte; else None.
+    as_sent: False when the log re-keyed or re-parsed the body, so that its bytes are not those of the wire.
+    response: the response as JSON text; events: stream events as JSON texts, in order.
+    meta: what logs keep outside the body (endpoint, region, workspace, api_key_fp, session, anthropic_beta, ...).
+    Times are seconds since 1970 UTC.
+    """
+
+    source: Source
+    body: bytes | None
+    body_offset: int | None = None
+    as_sent: bool = True
+    response: bytes | None = None
+    events: tuple[bytes, ...] = ()
+    meta: Mapping[str, Json] = field(default_factory=dict)
+    url: str | None = None
+    status: int | None = None
+    error: str | None = None
+    started_at: float | None = None
+    first_token_at: float | None = None
+    ended_at: float | None = None
+    request_id: str | None = None
+
+
+# ---- what it means ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, disjoint: input = cache read + cache write + uncached input.
+
+    write_split: False when the 5m/1h split of the writes was not reported and comes from the request's marks.
+    writes_reported: False when the provider reports no write figure at all (writing costs nothing there).
+    """
+
+    input_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_5m_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    uncached_input_tokens: int = 0
+    output_tokens: int = 0
+    write_split: bool = True
+    writes_reported: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a response says: usage, model and ids as served, the tier billed, or the error."""
+
+    usage: Usage | None = None
+    model: str | None = None
+    response_id: str | None = None
+    service_tier: str | None = None
+    speed: str | None = None
+    inference_geo: str | None = None
+    error: str | None = None
+    diagnosis: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One tool, system entry or content block: a digest and the bytes of its compact JSON.
+
+    digest: 16 bytes, blind to `cache_control` and to key order outside free-form JSON.
+    name: the tool's name, else empty.
+    """
+
+    kind: str
+    digest: bytes
+    size: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A cache mark on one block of a section or message: which block, and the lifetime asked for in seconds."""
+
+    block: int
+    ttl_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The tools or the system prompt of a step; size is the bytes of its elements joined by commas."""
+
+    blocks: tuple[Block, ...] = ()
+    digest: bytes = b""
+    size: int = 0
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One element of the messages section, without its cache marks."""
+
+    role: str
+    digest: bytes
+    size: int
+    blocks: tuple[Block, ...]
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A history of messages as one node of a tree that runs share: this message after the parent's.
+
+    size: bytes of the whole history, joined by commas. first_user: depth of the first user message on the way
+    here, 0 where there is none yet.
+    """
+
+    parent: Node | None
+    message: Message | None
+    depth: int = 0
+    size: int = 0
+    first_user: int = 0
+    children: dict[bytes, Node] = field(default_factory=dict)
+    visited: bool = False
+    stamp: int = 0
+
+    def child(self, message: Message) -> Node:
+        """The history that is one message longer, made where it is new."""
+        found = self.children.get(message.digest)
+        if found is None:
+            found = Node(
+                parent=self,
+                message=message,
+                depth=self.depth + 1,
+                size=self.size + message.size + (1 if self.depth else 0),
+                first_user=self.first_user or (self.depth + 1 if message.role == "user" else 0),
+            )
+            self.children[message.digest] = found
+        return found
+
+    def messages(self, start: int = 0) -> list[Message]:
+        """The messages from index `start` to here, in order."""
+        found: list[Message] = []
+        node: Node | None = self
+        while node is not None and node.message is not None and node.depth > start:
+            found.append(node.message)
+            node = node.parent
+        found.reverse()
+        return found
+
+    def ancestor(self, depth: int) -> Node:
+        """The history of the first `depth` messages."""
+        node = self
+        while node.depth > depth:
+            assert node.parent is not None
+            node = node.parent
+        return node
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """The end of a block marked for caching: 0-based element of a section, block inside it, lifetime in seconds."""
+
+    section: SectionName
+    element: int
+    block: int
+    ttl_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class BodyRef:
+    """Where a request body can be read again: a numbered store, first byte, length in bytes."""
+
+    store: int
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameter groups of a step that decide whether a cache entry can be found, null counting as absent.
+
+    The keys are texts that are equal wherever the group means the same; with a workspace the API key's
+    fingerprint is no part of scope_key.
+    """
+
+    scope: Mapping[str, Json] = field(default_factory=dict)
+    message_level: Mapping[str, Json] = field(default_factory=dict)
+    routing: Mapping[str, Json] = field(default_factory=dict)
+    scope_key: str = "{}"
+    level_key: str = "{}"
+    routing_key: str = "{}"
+
+
+@dataclass(slots=True)
+class Step:
+    """One request with its response: digests and references, never the texts.
+
+    api: the body's shape, e.g. `anthropic.messages`; steps of different shapes are never compared.
+    bare_system: the system section without Claude Code's attribution line, where it has one; drop_attribution
+    says that it is the one that counts. leading: logged messages that belong to the system section.
+    """
+
+    number: int
+    source: Source
+    body: BodyRef | None
+    as_sent: bool
+    provider: str
+    api: str
+    model: str
+    tools: Section
+    system: Section
+    history: Node
+    params: Parameters
+    breakpoints: tuple[Breakpoint, ...]
+    reply: Reply
+    meta: Mapping[str, Json]
+    bare_system: Section | None = None
+    attribution: bytes = b""
+    drop_attribution: bool = False
+    leading: int = 0
+    sessions: tuple[str, ...] = ()
+    request_id: str | None = None
+    started_at: float | None = None
+    first_token_at: float | None = None
+    run_id: str = ""
+    compare_to: int | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """The reported tokens, None where the log has none."""
+        return self.reply.usage
+
+    @property
+    def sent_system(self) -> Section:
+        """The system section as far as it is part of the prefix."""
+        return self.bare_system if self.drop_attribution and self.bare_system is not None else self.system
+
+    @property
+    def prompt_bytes(self) -> int:
+        """Bytes of all sections."""
+        return self.tools.size + self.sent_system.size + self.history.size
+
+    @property
+    def state(self) -> tuple[str, bytes, bytes, str]:
+        """What must be equal for a cache entry to be found, but the messages: scope, tools, system, parameters."""
+        params = self.params
+        return (self.api + params.scope_key, self.tools.digest, self.sent_system.digest, params.level_key)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the log holds the request body."""
+        return self.body is not None
+
+
+# ---- what was found --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first byte at which a section or parameter stops repeating the compared step.
+
+    byte_offset: in the section's own bytes; prefix_offset: with the sections before it; raw_before/raw_after: in
+    the request bodies as logged. change: reordered, added, removed, edited, reserialized, ...
+    """
+
+    section: SectionName
+    json_path: str | None
+    byte_offset: int | None
+    prefix_offset: int | None = None
+    raw_before: int | None = None
+    raw_after: int | None = None
+    tool: str | None = None
+    server: str | None = None
+    group: str | None = None
+    change: str = "edited"
+    before: str = ""
+    after: str = ""
+    invalidated_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars of one call, by what was paid for."""
+
+    total_usd: float
+    uncached_input_usd: float
+    cache_read_usd: float
+    cache_write_usd: float
+    output_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """US dollars per token that one call is billed at; write rates by lifetime.
+
+    source: where the figures come from. Kinds that a model does not have are billed as uncached input.
+    """
+
+    uncached_input: float
+    cache_read: float
+    cache_write_5m: float
+    cache_write_1h: float
+    output: float
+    source: str = ""
+
+    def cost(self, usage: Usage) -> Cost:
+        """What the call cost. A write that is neither 5m nor 1h is billed at the 5m rate."""
+        rest = usage.cache_write_tokens - usage.cache_write_1h_tokens
+        uncached = usage.uncached_input_tokens * self.uncached_input
+        read = usage.cache_read_tokens * self.cache_read
+        write = rest * self.cache_write_5m + usage.cache_write_1h_tokens * self.cache_write_1h
+        output = usage.output_tokens * self.output
+        return Cost(
+            total_usd=uncached + read + write + output,
+            uncached_input_usd=uncached,
+            cache_read_usd=read,
+            cache_write_usd=write,
+            output_usd=output,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a step read what it read: cause, places, and the tokens billed again.
+
+    rebilled_tokens: None without usage or compared step. servers: for a reordered tool list, the MCP servers whose
+    own sequence changed, `merge` where only their merge did.
+    """
+
+    code: str
+    cause: str
+    section: SectionName
+    group: int
+    contributing: tuple[str, ...] = ()
+    confidence: Confidence | None = None
+    explanation: str = ""
+    remedy: str = ""
+    avoidable: bool = False
+    movers: tuple[Divergence, ...] = ()
+    rebilled_tokens: int | None = None
+    uncached_repeat_tokens: int | None = None
+    servers: tuple[str, ...] = ()
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The first byte that moved."""
+        return self.movers[0] if self.movers else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The input of one call, every token or dollar in exactly one account."""
+
+    cache_read: float
+    new: float
+    rebilled: float
+    outside_breakpoints: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """One step with everything that was found about it.
+
+    rebilled_usd, cacheable_usd: what re-billed and never-cached repeated tokens cost above the read rate, None where
+    the model has no price.
+    """
+
+    step: Step
+    verdict: Verdict
+    tokens: Ledger | None = None
+    cost: Cost | None = None
+    paid: Ledger | None = None
+    rebilled_usd: float | None = None
+    cacheable_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to mend: the steps it hit and what they cost."""
+
+    code: str
+    cause: str
+    title: str
+    remedy: str
+    confidence: Confidence | None
+    steps: tuple[int, ...]
+    section: SectionName
+    json_path: str | None
+    evidence: str
+    avoidable: bool
+    rebilled_tokens: int
+    rebilled_usd: float | None
+    repeat_tokens: int = 0
+    cacheable_usd: float | None = None
+    example: int = 0
+    fix_saves_usd: float | None = None

@@ -1,0 +1,123 @@
+"""Anthropic Messages: the first-party API, and the same body through Bedrock InvokeModel and Vertex AI.
+
+Usage counts exclude cache reads and writes from `input_tokens`
+(platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-08-21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rebilled.model import Json, Reply, Usage
+from rebilled.providers.api import Api, count, dig, error_text, text_at
+from rebilled.spans import Layout
+
+_MESSAGES_ENDPOINTS = ("/v1/messages", "/invoke", ":rawPredict", ":streamRawPredict")
+_OWN_KEYS = ("system", "thinking", "anthropic_version", "anthropic_beta", "context_management", "stop_sequences", "top_k")
+_FOREIGN_KEYS = ("reasoning_effort", "response_format", "stream_options", "frequency_penalty", "parallel_tool_calls", "functions")
+
+
+def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:
+    """A Messages body: messages beside max_tokens or system, tools with input_schema, content blocks of its kinds."""
+    if "messages" not in members or any(key in members for key in ("inferenceConfig", "toolConfig", "modelId")):
+        return 0
+    if "/chat/completions" in url:
+        return 0
+    if any(end in url for end in _MESSAGES_ENDPOINTS) and "batches" not in url:
+        return 100
+    if any(key in members for key in _FOREIGN_KEYS):
+        return 0
+    score = 0
+    if any(key in members for key in _OWN_KEYS):
+        score += 40
+    raw = layout.raw
+    span = members.get("tools")
+    if span is not None:
+        head = raw[span[0] : span[0] + 20_000]
+        score += 50 if b'"input_schema"' in head else -50 if b'"function"' in head else 0
+    start, end = members["messages"]
+    head = raw[start : min(end, start + 200_000)]
+    if b'"tool_use"' in head or b'"tool_result"' in head or b'"thinking"' in head:
+        score += 40
+    if any(word in head for word in (b'"role":"system"', b'"role": "system"', b'"role":"developer"', b'"tool_calls"')):
+        score -= 60
+    model = layout.value("model") or b""
+    score += 30 if b"claude" in model else 0
+    score += 5 if "max_tokens" in members else 0
+    return max(0, score)
+
+
+def read_reply(response: Json, events: Sequence[Json]) -> Reply:
+    """A Messages response, or its stream: counters in `message_delta` replace those of `message_start`."""
+    message, usage, error = response, dig(response, "usage"), error_text(response)
+    for event in events:
+        kind = text_at(event, "type")
+        if kind == "message_start":
+            message = {**_as_dict(message), **_as_dict(dig(event, "message"))}
+            usage = {**_as_dict(usage), **_as_dict(dig(event, "message", "usage"))}
+        elif kind == "message_delta":
+            usage = {**_as_dict(usage), **_present(dig(event, "usage"))}
+        elif kind == "error":
+            error = error_text(event)
+        elif isinstance(dig(event, "amazon-bedrock-invocationMetrics"), dict) and not isinstance(usage, dict):
+            usage = _invocation_metrics(dig(event, "amazon-bedrock-invocationMetrics"))
+    diagnosis = dig(message, "diagnostics")
+    return Reply(
+        usage=read_usage(usage),
+        model=text_at(message, "model"),
+        response_id=text_at(message, "id"),
+        service_tier=text_at(usage, "service_tier"),
+        speed=text_at(usage, "speed"),
+        inference_geo=text_at(usage, "inference_geo"),
+        error=error,
+        diagnosis=diagnosis if isinstance(diagnosis, dict) else None,
+    )
+
+
+def _as_dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _present(value: Json) -> dict[str, Json]:
+    return {key: item for key, item in _as_dict(value).items() if item is not None}
+
+
+def _invocation_metrics(metrics: Json) -> Json:
+    return {
+        "input_tokens": count(metrics, "inputTokenCount"),
+        "output_tokens": count(metrics, "outputTokenCount"),
+        "cache_read_input_tokens": count(metrics, "cacheReadInputTokenCount"),
+        "cache_creation_input_tokens": count(metrics, "cacheWriteInputTokenCount"),
+    }
+
+
+def read_usage(usage: Json) -> Usage | None:
+    """Anthropic's counters as disjoint tokens; None where there are none."""
+    if not isinstance(usage, dict) or not any(key in usage for key in ("input_tokens", "output_tokens")):
+        return None
+    uncached, read = count(usage, "input_tokens"), count(usage, "cache_read_input_tokens")
+    hour = count(usage, "cache_creation", "ephemeral_1h_input_tokens")
+    five = count(usage, "cache_creation", "ephemeral_5m_input_tokens")
+    write = count(usage, "cache_creation_input_tokens") or hour + five
+    split = hour + five == write
+    return Usage(
+        input_tokens=uncached + read + write,
+        cache_read_tokens=read,
+        cache_write_tokens=write,
+        cache_write_5m_tokens=five if split else write,
+        cache_write_1h_tokens=hour if split else 0,
+        uncached_input_tokens=uncached,
+        output_tokens=count(usage, "output_tokens"),
+        write_split=split,
+    )
+
+
+API = Api(
+    name="anthropic.messages",
+    provider="anthropic",
+    title="Anthropic Messages",
+    fits=fits,
+    read_reply=read_reply,
+    messages_key="messages",
+    system_keys=("system",),
+)

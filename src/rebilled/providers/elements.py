@@ -1,0 +1,223 @@
+"""Raw elements of a body to blocks: parsed once, remembered by the hash of their bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import orjson
+import xxhash
+
+from rebilled.model import Block, Json, Mark, Message, Section
+from rebilled.providers.content import ATTRIBUTION, canonical, clean, is_cache_point, mark_ttl, point_ttl
+from rebilled.spans import dump_json, is_plain, parse_json
+
+_POOR_ID = re.compile(r"functions\.[^:]+:\d+|[a-zA-Z_-]*\d{0,3}")
+"""Call ids that are counted up anew in every conversation tie nothing together."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedMessage:
+    """A message and the cache marks that this logged copy of it carries."""
+
+    message: Message
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSection:
+    """A system section; `bare` is the same without Claude Code's attribution line, where it has one."""
+
+    full: Section
+    bare: Section | None = None
+    line: bytes = b""
+
+
+@dataclass(slots=True)
+class Elements:
+    """The memory of every element seen: raw bytes -> digest, size, marks."""
+
+    messages: dict[bytes, MarkedMessage] = field(default_factory=dict)
+    blocks: dict[bytes, tuple[Block, int | None] | None] = field(default_factory=dict)
+    systems: dict[bytes, SystemSection] = field(default_factory=dict)
+
+    def message(self, raw: bytes) -> MarkedMessage:
+        """The message that these bytes hold. Raises RecordError where they are no JSON."""
+        key = xxhash.xxh3_128_digest(raw)
+        found = self.messages.get(key)
+        if found is None:
+            found = self.messages[key] = read_message(raw)
+        return found
+
+    def tools(self, raws: Iterable[bytes]) -> Section:
+        """The tool section of these elements; deferred tools are not in the prefix and are left out."""
+        found: list[Block] = []
+        marks: list[Mark] = []
+        for raw in raws:
+            read = self._tool(raw)
+            if isinstance(read, int):
+                if found:
+                    marks.append(Mark(len(found) - 1, read))
+            elif read is not None:
+                if read[1] is not None:
+                    marks.append(Mark(len(found), read[1]))
+                found.append(read[0])
+        return section_of(found, marks)
+
+    def _tool(self, raw: bytes) -> tuple[Block, int | None] | int | None:
+        key = xxhash.xxh3_128_digest(raw)
+        if key not in self.blocks:
+            value = parse_json(raw)
+            if is_cache_point(value):
+                return point_ttl(value)
+            deferred = isinstance(value, dict) and value.get("defer_loading") is True
+            self.blocks[key] = None if deferred else (block_of(value, raw, name=tool_name(value)), mark_ttl(value))
+        return self.blocks[key]
+
+    def system_section(self, raws: list[bytes], *, attribution: bool) -> SystemSection:
+        """The system section of these elements; with `attribution`, also without Claude Code's first line."""
+        key = xxhash.xxh3_128_digest(b"\x00".join(raws)) + bytes([attribution])
+        found = self.systems.get(key)
+        if found is None:
+            found = self.systems[key] = self._read_system(raws, attribution=attribution)
+        return found
+
+    def _read_system(self, raws: list[bytes], *, attribution: bool) -> SystemSection:
+        found: list[Block] = []
+        marks: list[Mark] = []
+        line = b""
+        for place, raw in enumerate(raws):
+            value = parse_json(raw)
+            if is_cache_point(value):
+                if found:
+                    marks.append(Mark(len(found) - 1, point_ttl(value)))
+                continue
+            if attribution and place == 0 and is_attribution(value):
+                line = raw
+            ttl = mark_ttl(value)
+            if ttl is not None:
+                marks.append(Mark(len(found), ttl))
+            found.append(block_of(value, raw))
+        full = section_of(found, marks)
+        if not line:
+            return SystemSection(full)
+        shifted = [Mark(mark.block - 1, mark.ttl_s) for mark in marks if mark.block > 0]
+        return SystemSection(full, section_of(found[1:], shifted), line)
+
+
+def section_of(blocks: list[Block], marks: list[Mark]) -> Section:
+    """A section of these blocks in order."""
+    digest = xxhash.xxh3_128_digest(b"".join(block.digest for block in blocks)) if blocks else b""
+    size = sum(block.size for block in blocks) + max(0, len(blocks) - 1)
+    return Section(tuple(blocks), digest, size, tuple(marks))
+
+
+def block_of(value: Json, raw: bytes, *, name: str = "") -> Block:
+    """The block of a parsed element."""
+    text = compact(canonical(clean(value)), raw)
+    return Block(kind=kind_of(value), digest=xxhash.xxh3_128_digest(text), size=len(text), name=name)
+
+
+def compact(value: Json, raw: bytes) -> bytes:
+    """Compact JSON of a value that was parsed from `raw`; the fast printer where both print the same."""
+    if is_plain(raw):
+        try:
+            return orjson.dumps(value)
+        except TypeError:
+            pass
+    return dump_json(value)
+
+
+def read_message(raw: bytes) -> MarkedMessage:
+    """The message that these bytes hold, with its blocks, ids and marks."""
+    value = parse_json(raw)
+    text = compact(canonical(clean(value)), raw)
+    digest = xxhash.xxh3_128_digest(text)
+    content = content_list(value)
+    if content is None:
+        block = Block(kind=kind_of(value), digest=digest, size=len(text))
+        ttl = mark_ttl(value)
+        marks = () if ttl is None else (Mark(0, ttl),)
+        return MarkedMessage(Message(role_of(value), digest, len(text), (block,), ids_of(value)), marks)
+    blocks: list[Block] = []
+    found: list[Mark] = []
+    for item in content:
+        if is_cache_point(item):
+            if blocks:
+                found.append(Mark(len(blocks) - 1, point_ttl(item)))
+            continue
+        ttl = mark_ttl(item)
+        if ttl is not None:
+            found.append(Mark(len(blocks), ttl))
+        blocks.append(block_of(item, raw))
+    message = Message(role_of(value), digest, len(text), tuple(blocks), ids_of(value))
+    return MarkedMessage(message, tuple(found))
+
+
+def content_list(value: Json) -> list[Json] | None:
+    """The list of content blocks of a message, under the key its API uses; None where it has no list."""
+    if isinstance(value, dict):
+        for key in ("content", "parts"):
+            content = value.get(key)
+            if isinstance(content, list):
+                return content
+    return None
+
+
+def role_of(value: Json) -> str:
+    """The message's role; the item's type where an API gives none."""
+    if isinstance(value, dict):
+        role = value.get("role") or value.get("type")
+        return role if isinstance(role, str) else ""
+    return "user" if isinstance(value, str) else ""
+
+
+def kind_of(value: Json) -> str:
+    """What kind of block this is, in Anthropic's words where there are several."""
+    if not isinstance(value, dict):
+        return "text"
+    kind = value.get("type")
+    if isinstance(kind, str):
+        return kind
+    for key in ("text", "toolUse", "toolResult", "reasoningContent", "image", "functionCall", "functionResponse"):
+        if key in value:
+            return key
+    return "message" if "role" in value else "object"
+
+
+def tool_name(value: Json) -> str:
+    """The tool's name in any API's shape, empty where it has none."""
+    if not isinstance(value, dict):
+        return ""
+    for holder in (value, value.get("function"), value.get("toolSpec")):
+        if isinstance(holder, dict) and isinstance(holder.get("name"), str):
+            return str(holder["name"])
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def is_attribution(value: Json) -> bool:
+    """Whether a system block is Claude Code's attribution line."""
+    text = value.get("text") if isinstance(value, dict) else None
+    return isinstance(text, str) and text.startswith(ATTRIBUTION)
+
+
+def ids_of(value: Json) -> tuple[str, ...]:
+    """The message's own id and the tool-call ids in it."""
+    found: list[str] = []
+    if isinstance(value, dict):
+        holders: list[Json] = [value, *(content_list(value) or [])]
+        calls = value.get("tool_calls")
+        if isinstance(calls, list):
+            holders += calls
+        for holder in holders:
+            if not isinstance(holder, dict):
+                continue
+            for part in (holder, holder.get("toolUse"), holder.get("toolResult"), holder.get("functionCall")):
+                if isinstance(part, dict):
+                    for key in ("id", "tool_use_id", "call_id", "tool_call_id", "toolUseId"):
+                        name = part.get(key)
+                        if isinstance(name, str) and not _POOR_ID.fullmatch(name) and name not in found:
+                            found.append(name)
+    return tuple(found)

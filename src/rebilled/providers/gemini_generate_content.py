@@ -1,0 +1,59 @@
+"""Gemini generateContent, on the Gemini API and Vertex AI.
+
+`promptTokenCount` includes cached tokens; thoughts are billed as output beside the candidates; tool-use prompt
+tokens are separate input (google-genai 3.6.1 types).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rebilled.model import Json, Reply, Usage
+from rebilled.providers.api import Api, count, dig, error_text, text_at
+from rebilled.providers.openai_chat import included_usage
+from rebilled.spans import Layout
+
+
+def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:
+    """A generateContent body: `contents`."""
+    del layout
+    if "contents" not in members:
+        return 0
+    return 100 if "generateContent" in url or "GenerateContent" in url else 70
+
+
+def read_reply(response: Json, events: Sequence[Json]) -> Reply:
+    """A generateContent response, or its stream: each chunk's usage replaces the one before."""
+    chunks: list[Json] = [*(response if isinstance(response, list) else [response]), *events]
+    usage: Json = None
+    model = ident = error = None
+    for chunk in chunks:
+        if isinstance(dig(chunk, "usageMetadata"), dict):
+            usage = dig(chunk, "usageMetadata")
+        model, ident = text_at(chunk, "modelVersion") or model, text_at(chunk, "responseId") or ident
+        error = error_text(chunk) or error
+    return Reply(usage=read_usage(usage), model=model, response_id=ident, error=error)
+
+
+def read_usage(usage: Json) -> Usage | None:
+    """Gemini's counters as disjoint tokens; None where there are none."""
+    if not isinstance(usage, dict) or "promptTokenCount" not in usage:
+        return None
+    return included_usage(
+        count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
+        count(usage, "cachedContentTokenCount"),
+        0,
+        count(usage, "candidatesTokenCount") + count(usage, "thoughtsTokenCount"),
+        writes_reported=False,
+    )
+
+
+API = Api(
+    name="gemini.generate_content",
+    provider="gemini",
+    title="Gemini generateContent",
+    fits=fits,
+    read_reply=read_reply,
+    messages_key="contents",
+    system_keys=("systemInstruction", "system_instruction"),
+)

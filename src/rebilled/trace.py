@@ -1,0 +1,453 @@
+"""Records to steps: what every request held, as digests and references, and what could not be read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from rebilled.errors import RecordError
+from rebilled.lineage import Lineage
+from rebilled.model import (
+    BodyRef,
+    Breakpoint,
+    Json,
+    Node,
+    Parameters,
+    Record,
+    Reply,
+    Section,
+    Skip,
+    Step,
+    Usage,
+)
+from rebilled.providers import APIS, find_api
+from rebilled.providers.api import Api, dig, text_at
+from rebilled.providers.content import MARK_KEY
+from rebilled.providers.elements import Elements
+from rebilled.spans import Layout, parse_json
+
+_ANCHORS = 32
+_ANCHOR_BYTES = 48 << 20
+FIRST_PARTY = "api.anthropic.com"
+
+
+@dataclass(slots=True)
+class Bodies:
+    """Where request bodies can be read again: the files themselves, and one unlinked spool for unpacked ones."""
+
+    paths: list[str] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    spool: IO[bytes] | None = None
+
+    def keep(self, record: Record) -> BodyRef | None:
+        """A reference to the record's body, written to the spool where the file does not hold it as it is."""
+        if record.body is None:
+            return None
+        if record.body_offset is not None:
+            number = self.numbers.setdefault(record.source.path, len(self.paths))
+            if number == len(self.paths):
+                self.paths.append(record.source.path)
+            return BodyRef(number, record.body_offset, len(record.body))
+        if self.spool is None:
+            self.spool = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the trace
+        offset = self.spool.seek(0, os.SEEK_END)
+        self.spool.write(record.body)
+        return BodyRef(-1, offset, len(record.body))
+
+    def read(self, ref: BodyRef) -> bytes:
+        """The body's bytes. Raises RecordError where the file has gone or changed."""
+        if ref.store < 0:
+            assert self.spool is not None
+            self.spool.seek(ref.offset)
+            return self.spool.read(ref.length)
+        path = self.paths[ref.store]
+        try:
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
+                file.seek(ref.offset)
+                data = file.read(ref.length)
+        except OSError as error:
+            raise RecordError("unreadable", f"{path} cannot be read again: {error}") from None
+        if len(data) != ref.length:
+            raise RecordError("unreadable", f"{path} changed while it was read")
+        return data
+
+
+@dataclass(slots=True)
+class Trace:
+    """Everything that was read: steps in time order, what was skipped and why, and how to read bodies again."""
+
+    steps: list[Step] = field(default_factory=list)
+    skipped: list[Skip] = field(default_factory=list)
+    bodies: Bodies = field(default_factory=Bodies)
+    paths: list[str] = field(default_factory=list)
+    files: int = 0
+    bytes: int = 0
+    records: int = 0
+    lineage: Lineage | None = None
+
+    def layout(self, step: Step) -> Layout:
+        """The spans of a step's body, read again. Raises RecordError where that fails."""
+        assert step.body is not None
+        return layout_of(self.bodies.read(step.body))
+
+    def step(self, number: int) -> Step:
+        """The step with a number, counted from 1."""
+        return self.steps[number - 1]
+
+
+def layout_of(raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "") -> Layout:
+    """The layout of a body, also of one that only Python's json reads. Raises RecordError for what is no body."""
+    try:
+        return Layout.of(raw, earlier, key=key)
+    except RecordError as error:
+        if error.reason not in ("odd_json", "not_json"):
+            raise
+        value = parse_json(raw)
+        if not isinstance(value, dict):
+            raise RecordError("no_request", "the request body is not a JSON object") from None
+        return Layout.from_value(value)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Turns records into steps, one by one; `finish` gives the trace."""
+
+    trace: Trace = field(default_factory=Trace)
+    elements: Elements = field(default_factory=Elements)
+    anchors: list[Layout] = field(default_factory=list)
+    roots: dict[str, Node] = field(default_factory=dict)
+    by_response: dict[str, int] = field(default_factory=dict)
+    parameters: dict[tuple[object, ...], Parameters] = field(default_factory=dict)
+    clock: dict[str, float] = field(default_factory=dict)
+    order: list[float] = field(default_factory=list)
+
+    def add(self, item: Record | Skip) -> None:
+        """Take in one record, or note what a format could not read."""
+        if isinstance(item, Skip):
+            self.trace.skipped.append(item)
+            return
+        self.trace.records += 1
+        try:
+            step = self._step(item)
+        except RecordError as error:
+            self._skip(item, error.reason, error.detail)
+            return
+        if step is not None:
+            self._place(item, step)
+
+    def _skip(self, record: Record, reason: str, detail: str) -> None:
+        self.trace.skipped.append(Skip(record.source.path, record.source.line, reason, detail))
+
+    def _place(self, record: Record, step: Step) -> None:
+        ident = step.reply.response_id
+        known = self.by_response.get(ident) if ident else None
+        if known is not None:
+            first = self.trace.steps[known]
+            self._skip(record, "duplicate_record", f"response {ident} stands in {_where(first)} already")
+            if _output(step.usage) > _output(first.usage):
+                first.reply = step.reply
+            return
+        if ident:
+            self.by_response[ident] = len(self.trace.steps)
+        path = record.source.path
+        at = step.started_at if step.started_at is not None else self.clock.get(path)
+        if at is not None:
+            self.clock[path] = at
+        self.order.append(at if at is not None else float("-inf"))
+        self.trace.steps.append(step)
+
+    def finish(self) -> Trace:
+        """The trace, its steps numbered in time order; steps without a time follow the one before them."""
+        places = sorted(range(len(self.order)), key=lambda place: self.order[place])
+        self.trace.steps = [self.trace.steps[place] for place in places]
+        for number, step in enumerate(self.trace.steps, 1):
+            step.number = number
+        return self.trace
+
+    # ---- one record ------------------------------------------------------------------------------------------
+
+    def _step(self, record: Record) -> Step | None:
+        if record.body is None:
+            return self._bodyless(record)
+        layout = layout_of(record.body, self.anchors, key=self._likely_key())
+        api = self._api(layout, record)
+        if api is None:
+            raise RecordError("no_request", "the request body is of no API known here")
+        reply = read_reply(api, record)
+        root = self.roots.setdefault(api.name, Node(None, None))
+        head = self._system(api, layout)
+        history, found = self._messages(api, layout, root, head)
+        tools = self.elements.tools(raw for _, raw in api.tool_items(layout))
+        system = head.full
+        breakpoints = (*_section_marks("tools", tools), *_section_marks("system", system), *found)
+        params = self._parameters(api, layout, record.meta)
+        self._remember(layout, _Anchor(api, history, head.leading, found, record.meta.get("provider")))
+        endpoint = record.meta.get("endpoint")
+        step = Step(
+            number=0,
+            source=record.source,
+            body=self.trace.bodies.keep(record),
+            as_sent=record.as_sent,
+            provider=provider_of(api, record),
+            api=api.name,
+            model=_model(layout, record, reply),
+            tools=tools,
+            system=system,
+            history=history,
+            params=params,
+            breakpoints=_automatic(layout, breakpoints, history),
+            reply=_settle_writes(reply, breakpoints),
+            meta=record.meta,
+            bare_system=head.bare,
+            attribution=head.line,
+            drop_attribution=head.bare is not None and endpoint == FIRST_PARTY,
+            leading=head.leading,
+            sessions=_sessions(layout, record.meta),
+            request_id=record.request_id,
+            started_at=record.started_at,
+            first_token_at=record.first_token_at,
+        )
+        if step.drop_attribution:
+            step.breakpoints = shift_system(step.breakpoints)
+        return step
+
+    def _likely_key(self) -> str:
+        tag = self.anchors[-1].tag if self.anchors else None
+        return tag.api.messages_key if isinstance(tag, _Anchor) else "messages"
+
+    def _api(self, layout: Layout, record: Record) -> Api | None:
+        base = layout.shared_with
+        tag = base.tag if base is not None else None
+        hint = record.meta.get("provider")
+        if isinstance(tag, _Anchor) and base is not None and tag.hint == hint and list(base.members) == list(layout.members):
+            return tag.api
+        return find_api(layout, record.url or "", hint if isinstance(hint, str) else "")
+
+    def _system(self, api: Api, layout: Layout) -> _Head:
+        raws = [raw for _, raw in api.system_items(layout)]
+        leading = 0
+        if api.leading_system:
+            spans = layout.elements(api.messages_key) or ()
+            for start, end in spans:
+                if self.elements.message(layout.raw[start:end]).message.role not in ("system", "developer"):
+                    break
+                raws.append(layout.raw[start:end])
+                leading += 1
+        read = self.elements.system_section(raws, attribution=api.provider == "anthropic")
+        return _Head(read.full, read.bare, read.line, leading)
+
+    def _messages(self, api: Api, layout: Layout, root: Node, head: _Head) -> tuple[Node, tuple[Breakpoint, ...]]:
+        spans = layout.elements(api.messages_key)
+        if spans is None:
+            raw = layout.value(api.messages_key)
+            if raw is None or raw == b"null":
+                return root, ()
+            return root.child(self.elements.message(raw).message), ()
+        node, start, found = root, head.leading, list[Breakpoint]()
+        base = layout.shared_with
+        tag = base.tag if base is not None else None
+        if isinstance(tag, _Anchor) and tag.api is api and tag.leading == head.leading:
+            shared = layout.shared_elements - head.leading
+            if layout.shared_key == api.messages_key and shared > 0:
+                node, start = tag.history.ancestor(shared), layout.shared_elements
+                found = [mark for mark in tag.marks if mark.element < layout.shared_elements]
+        for place in range(start, len(spans)):
+            first, last = spans[place]
+            read = self.elements.message(layout.raw[first:last])
+            node = node.child(read.message)
+            found += [Breakpoint("messages", place, mark.block, mark.ttl_s) for mark in read.marks]
+        return node, tuple(found)
+
+    def _remember(self, layout: Layout, tag: _Anchor) -> None:
+        base = layout.shared_with
+        layout.shared_with = None
+        layout.tag = tag
+        self.anchors = [anchor for anchor in self.anchors if anchor is not base]
+        if len(layout.raw) > _ANCHOR_BYTES // 4:
+            return
+        self.anchors.append(layout)
+        while len(self.anchors) > _ANCHORS or sum(len(anchor.raw) for anchor in self.anchors) > _ANCHOR_BYTES:
+            del self.anchors[0]
+
+    def _parameters(self, api: Api, layout: Layout, meta: Mapping[str, Json]) -> Parameters:
+        key = (api.name, *api.parameter_texts(layout, meta))
+        found = self.parameters.get(key)
+        if found is None:
+            found = self.parameters[key] = api.parameters(layout, meta)
+        return found
+
+    def _bodyless(self, record: Record) -> Step:
+        for api in APIS:
+            reply = read_reply(api, record)
+            if reply.usage is not None:
+                break
+        else:
+            raise RecordError("no_request", "neither a request body nor token counts")
+        return Step(
+            number=0,
+            source=record.source,
+            body=None,
+            as_sent=False,
+            provider=provider_of(api, record),
+            api=api.name,
+            model=reply.model or "",
+            tools=Section(),
+            system=Section(),
+            history=self.roots.setdefault("", Node(None, None)),
+            params=Parameters(),
+            breakpoints=(),
+            reply=reply,
+            meta=record.meta,
+            sessions=tuple(value for value in (record.meta.get("session"),) if isinstance(value, str)),
+            request_id=record.request_id,
+            started_at=record.started_at,
+            first_token_at=record.first_token_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The system section of a body, and how many leading messages belong to it."""
+
+    full: Section
+    bare: Section | None
+    line: bytes
+    leading: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """What is known of a body that later ones may repeat."""
+
+    api: Api
+    history: Node
+    leading: int
+    marks: tuple[Breakpoint, ...]
+    hint: Json
+
+
+def _where(step: Step) -> str:
+    line = f":{step.source.line}" if step.source.line is not None else ""
+    return f"{step.source.path}{line}"
+
+
+def _output(usage: Usage | None) -> int:
+    return usage.output_tokens if usage is not None else -1
+
+
+def read_reply(api: Api, record: Record) -> Reply:
+    """What a record's response says, through its API's reader."""
+    response: Json = parse_json(record.response) if record.response is not None else None
+    events = [parse_json(event) for event in record.events]
+    reply = api.read_reply(response, events)
+    if record.error and not reply.error:
+        reply = replace(reply, error=record.error)
+    if record.status is not None and record.status >= 400 and not reply.error:
+        reply = replace(reply, error=f"HTTP {record.status}")
+    return reply
+
+
+_HOSTS = (
+    ("api.openai.com", "openai"),
+    ("openrouter.ai", "openrouter"),
+    ("api.deepseek.com", "deepseek"),
+    ("api.x.ai", "xai"),
+    ("api.mistral.ai", "mistral"),
+    ("api.groq.com", "groq"),
+    ("api.moonshot", "moonshot"),
+    ("openai.azure.com", "azure"),
+    ("aiplatform.googleapis.com", "vertex"),
+    ("generativelanguage.googleapis.com", "gemini"),
+    ("bedrock-runtime", "bedrock"),
+    ("api.anthropic.com", "anthropic"),
+    ("api.cohere", "cohere"),
+    ("api.fireworks.ai", "fireworks"),
+    ("api.together.xyz", "together"),
+    ("api.z.ai", "zai"),
+    ("bigmodel.cn", "zai"),
+    ("api.minimax", "minimax"),
+    ("dashscope", "alibaba"),
+)
+
+
+def provider_of(api: Api, record: Record) -> str:
+    """Who bills the call: by the host where it is a known one, else by the API."""
+    place = record.meta.get("endpoint")
+    host = place if isinstance(place, str) else record.url or ""
+    for part, name in _HOSTS:
+        if part in host:
+            return name
+    return api.provider
+
+
+def _model(layout: Layout, record: Record, reply: Reply) -> str:
+    for key in ("model", "modelId"):
+        raw = layout.value(key)
+        if raw is not None and raw[:1] == b'"':
+            value = parse_json(raw)
+            if isinstance(value, str) and value:
+                return value
+    named = record.meta.get("model")
+    if reply.model or isinstance(named, str):
+        return reply.model or str(named)
+    return _model_in_url(record.url or "")
+
+
+def _model_in_url(url: str) -> str:
+    from urllib.parse import unquote
+
+    for sign in ("/models/", "/model/", "/deployments/"):
+        if sign in url:
+            return unquote(url.split(sign, 1)[1].split("/")[0].split(":generate")[0].split(":stream")[0].split(":raw")[0])
+    return ""
+
+
+def _sessions(layout: Layout, meta: Mapping[str, Json]) -> tuple[str, ...]:
+    found = [meta.get("session")]
+    raw = layout.value("metadata")
+    if raw is not None and b"user_id" in raw:
+        found.append(text_at(parse_json(raw), "user_id"))
+    return tuple(dict.fromkeys(value for value in found if isinstance(value, str) and value))
+
+
+def _section_marks(name: str, section: Section) -> tuple[Breakpoint, ...]:
+    place = "tools" if name == "tools" else "system"
+    return tuple(Breakpoint(place, mark.block, 0, mark.ttl_s) for mark in section.marks)  # type: ignore[arg-type]
+
+
+def shift_system(marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
+    """The breakpoints once the first system entry is no part of the prompt."""
+    moved = [replace(mark, element=mark.element - 1) if mark.section == "system" else mark for mark in marks]
+    return tuple(mark for mark in moved if mark.element >= 0)
+
+
+def _automatic(layout: Layout, marks: tuple[Breakpoint, ...], history: Node) -> tuple[Breakpoint, ...]:
+    """Anthropic's top-level `cache_control`: a breakpoint on the last block (prompt-caching page, 2026-08-21)."""
+    raw = layout.value(MARK_KEY)
+    if raw is None or raw == b"null" or history.message is None:
+        return marks
+    ttl = 3600 if dig(parse_json(raw), "ttl") == "1h" else 300
+    leading = layout.tag.leading if isinstance(layout.tag, _Anchor) else 0
+    last = Breakpoint("messages", leading + history.depth - 1, max(0, len(history.message.blocks) - 1), ttl)
+    return marks if any(m.section == "messages" and m.element == last.element for m in marks) else (*marks, last)
+
+
+def _settle_writes(reply: Reply, marks: tuple[Breakpoint, ...]) -> Reply:
+    """Writes reported without their lifetimes: one hour where every mark of the request says so, else 5 minutes."""
+    usage = reply.usage
+    if usage is None or usage.write_split or not marks or any(mark.ttl_s != 3600 for mark in marks):
+        return reply
+    hour = replace(usage, cache_write_5m_tokens=0, cache_write_1h_tokens=usage.cache_write_tokens)
+    return replace(reply, usage=hour)
+
+
+def read_records(items: Iterable[Record | Skip]) -> Trace:
+    """The trace of these records, steps in time order; lineage is not yet told."""
+    reader = Reader()
+    for item in items:
+        reader.add(item)
+    return reader.finish()
+

@@ -1,0 +1,144 @@
+"""The verdict on one step: the first cause that applies, in the order of precedence, with usage as the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from rebilled.causes import CAUSES
+from rebilled.causes.cause import Cause
+from rebilled.causes.telling import moved_servers, server_of
+from rebilled.evidence import Evidence
+from rebilled.model import Confidence, Divergence, Verdict
+
+CONTENT_GROUPS = range(4, 9)
+_ONE_EACH = (3, 5, 6, 8)
+"""Groups of which only the first cause that applies is named; of the others all that do."""
+
+
+@lru_cache
+def by_precedence() -> tuple[Cause, ...]:
+    """The causes in their order: by group, inside a group by code."""
+    return tuple(sorted(CAUSES, key=lambda cause: (cause.group, cause.code)))
+
+
+@lru_cache
+def named(name: str) -> Cause:
+    """The cause of this name."""
+    return next(cause for cause in CAUSES if cause.name == name)
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Why the step read what it read. The client is never blamed on a guess: without a reason it is `none` or RB901."""
+    for name in ("invalid_request", "first_request", "other_lineage"):
+        told = named(name).applies(evidence)
+        if told is not None:
+            return _verdict(evidence, named(name), told)
+    if not evidence.step.has_body or evidence.compared is None:
+        return _verdict(evidence, named("none"), "The log holds no request body, so there is nothing to compare.")
+    found = next(_applying(evidence, range(2, 3)), None)
+    if found is None:
+        found = _beyond_gate(evidence)
+    cause, told = found
+    return _verdict(evidence, cause, told, contributing=_contributing(evidence, cause))
+
+
+def _beyond_gate(evidence: Evidence) -> tuple[Cause, str]:
+    figures = evidence.figures
+    if figures is None:
+        found = next(_applying(evidence, CONTENT_GROUPS), None)
+        return found or (named("none"), "The log reports no usage for this step; the request repeats the one it continues.")
+    if not figures.missed:
+        return _nothing_lost(evidence)
+    found = next(_applying(evidence, range(3, 12)), None)
+    if found is not None:
+        return found
+    cause = named("server_side_unexplained")
+    return cause, cause.applies(evidence) or cause.explanation
+
+
+def _nothing_lost(evidence: Evidence) -> tuple[Cause, str]:
+    figures = evidence.figures
+    assert figures is not None
+    if evidence.only_appended_unmarked and figures.repeat >= evidence.policy.minimum_tokens:
+        return named("breakpoint_stale"), "The history grew, but no cache mark moved along: what was added is paid in full at every step."
+    cause = named("divergence_without_cost") if evidence.divergences else named("none")
+    return cause, cause.applies(evidence) or cause.explanation
+
+
+def _applying(evidence: Evidence, groups: range) -> Iterator[tuple[Cause, str]]:
+    """The causes of these groups that apply, in order; of some groups only the first."""
+    done: set[int] = set()
+    for cause in by_precedence():
+        if cause.group not in groups or cause.group in done:
+            continue
+        told = cause.applies(evidence)
+        if told is not None:
+            if cause.group in _ONE_EACH:
+                done.add(cause.group)
+            yield cause, told
+
+
+def _contributing(evidence: Evidence, cause: Cause) -> tuple[str, ...]:
+    if cause.group in (2, 3):
+        evidence.anywhere = True
+        groups = range(3 if cause.group == 2 else 4, 9)
+        return tuple(other.name for other, _ in _applying(evidence, groups))
+    if cause.group in CONTENT_GROUPS:
+        return tuple(other.name for other, _ in _applying(evidence, CONTENT_GROUPS) if other is not cause)
+    return ()
+
+
+def _verdict(evidence: Evidence, cause: Cause, told: str, *, contributing: tuple[str, ...] = ()) -> Verdict:
+    figures = evidence.figures
+    return Verdict(
+        code=cause.code,
+        cause=cause.name,
+        section=cause.section if cause.group in CONTENT_GROUPS else "none",
+        group=cause.group,
+        contributing=contributing,
+        confidence=_confidence(evidence, cause),
+        explanation=told,
+        remedy=cause.remedy,
+        avoidable=cause.avoidable,
+        movers=tuple(_placed(evidence, found) for found in evidence.divergences),
+        rebilled_tokens=figures.rebilled if figures is not None else None,
+        uncached_repeat_tokens=figures.repeat if figures is not None else None,
+        servers=_servers(evidence, cause),
+    )
+
+
+def _confidence(evidence: Evidence, cause: Cause) -> Confidence | None:
+    """confirmed: the body changed there and the usage shows the loss; likely: one is missing; possible: disputed."""
+    if cause.group in (0, 1):
+        return None
+    if cause.disputed(evidence):
+        return "possible"
+    return "confirmed" if cause.group in CONTENT_GROUPS and evidence.figures is not None else "likely"
+
+
+def _servers(evidence: Evidence, cause: Cause) -> tuple[str, ...]:
+    if cause.name != "tools_reordered":
+        return ()
+    before, after = ([block.name for block in prompt.step.tools.blocks] for prompt in (evidence.before, evidence.after))
+    moved, _ = moved_servers(before, after)
+    return tuple(moved) or ("merge",)
+
+
+def _placed(evidence: Evidence, found: Divergence) -> Divergence:
+    """The divergence with its MCP server, and the tokens that stand behind it in this step."""
+    step = evidence.step
+    total = step.usage.input_tokens if step.usage is not None else 0
+    size = max(1, step.prompt_bytes)
+    if found.section != "params":
+        behind = size - (found.prefix_offset or 0)
+    elif found.group == "message_level":
+        behind = step.history.size
+    else:
+        behind = size
+    return replace(
+        found,
+        server=server_of(found.tool) if found.tool else None,
+        invalidated_tokens=max(0, round(total * behind / size)),
+    )
