@@ -229,7 +229,7 @@ class Judge:
 
     def load(self, step: Step) -> Prompt:
         """The step's prompt, read again; the last few are kept."""
-        found = self.prompts.pop(step.number, None) or Prompt(step, self.trace.layout(step))
+        found = self.prompts.pop(step.number, None) or Prompt(step, self.trace.layout)
         self.prompts[step.number] = found
         while len(self.prompts) > _PROMPTS_KEPT:
             del self.prompts[next(iter(self.prompts))]

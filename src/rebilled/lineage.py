@@ -43,6 +43,7 @@ class Lineage:
     by_session: dict[tuple[str, str], list[Step]] = field(default_factory=lambda: defaultdict(list))
     by_tools: dict[tuple[str, bytes], list[Step]] = field(default_factory=lambda: defaultdict(list))
     by_id: dict[tuple[str, str], list[Node]] = field(default_factory=lambda: defaultdict(list))
+    states: set[State] = field(default_factory=set)
     ends: dict[tuple[Node, State], Step] = field(default_factory=dict)
     fronts: dict[tuple[str, bytes, bytes, Node | None], Step] = field(default_factory=dict)
     links: dict[int, Link] = field(default_factory=dict)
@@ -86,6 +87,7 @@ class Lineage:
             self.by_session[step.api, session].append(step)
         self.by_tools[step.api + step.params.scope_key, step.tools.digest].append(step)
         self.ends[step.history, step.state] = step
+        self.states.add(step.state)
         self.fronts.setdefault((step.api, step.tools.digest, step.sent_system.digest, tree), step)
 
     # ---- what a step continues -------------------------------------------------------------------------------
@@ -101,6 +103,8 @@ class Lineage:
 
     def _same_state(self, step: Step, deepest: Node) -> Step | None:
         """Of equal scope, tools, system and parameters, the one with most equal leading messages."""
+        if step.state not in self.states:
+            return None
         exact = self.ends.get((deepest, step.state))
         if exact is not None and deepest.first_user:
             return exact
@@ -235,7 +239,7 @@ def _cached(step: Step) -> int:
 
 def tree_of(node: Node) -> Node | None:
     """The first message of a history, None for an empty one."""
-    return node.ancestor(1) if node.depth else None
+    return node.first
 
 
 def last_mark(step: Step) -> Breakpoint | None:

@@ -146,7 +146,7 @@ class Node:
     """A history of messages as one node of a tree that runs share: this message after the parent's.
 
     size: bytes of the whole history, joined by commas. first_user: depth of the first user message on the way
-    here, 0 where there is none yet.
+    here, 0 where there is none yet. first: the history of the first message alone.
     """
 
     parent: Node | None
@@ -154,6 +154,7 @@ class Node:
     depth: int = 0
     size: int = 0
     first_user: int = 0
+    first: Node | None = None
     children: dict[bytes, Node] = field(default_factory=dict)
     visited: bool = False
     stamp: int = 0
@@ -169,6 +170,7 @@ class Node:
                 size=self.size + message.size + (1 if self.depth else 0),
                 first_user=self.first_user or (self.depth + 1 if message.role == "user" else 0),
             )
+            found.first = self.first or found
             self.children[message.digest] = found
         return found
 
@@ -233,6 +235,7 @@ class Step:
     api: the body's shape, e.g. `anthropic.messages`; steps of different shapes are never compared.
     bare_system: the system section without Claude Code's attribution line, where it has one; drop_attribution
     says that it is the one that counts. leading: logged messages that belong to the system section.
+    members: where each member of the body stands in it, None where its text was printed anew.
     """
 
     number: int
@@ -253,6 +256,7 @@ class Step:
     attribution: bytes = b""
     drop_attribution: bool = False
     leading: int = 0
+    members: Mapping[str, tuple[int, int]] | None = None
     sessions: tuple[str, ...] = ()
     request_id: str | None = None
     started_at: float | None = None

@@ -54,7 +54,12 @@ class Prompt:
     """The sections of one step; every element is parsed when it is first asked for."""
 
     step: Step
-    layout: Layout
+    read: Callable[[Step], Layout]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The spans of the body, read again when they are first needed. Raises RecordError where that fails."""
+        return self.read(self.step)
 
     @cached_property
     def api(self) -> Api:
@@ -65,7 +70,7 @@ class Prompt:
     def tools(self) -> list[Item]:
         """The tools in the prefix; deferred ones are left out."""
         found = [Item(path, raw) for path, raw in self.api.tool_items(self.layout)]
-        return [item for item in found if not is_cache_point(item.logged) and not _deferred(item.logged)]
+        return [item for item in found if not _outside(item)]
 
     @cached_property
     def system(self) -> list[Item]:
@@ -107,8 +112,12 @@ class Prompt:
         ]
 
 
-def _deferred(value: Json) -> bool:
-    return isinstance(value, dict) and value.get("defer_loading") is True
+def _outside(item: Item) -> bool:
+    """Whether an element of the tool list is no part of the prefix: a cache point or a deferred tool."""
+    if b"cachePoint" not in item.raw and b"defer_loading" not in item.raw:
+        return False
+    value = item.logged
+    return is_cache_point(value) or (isinstance(value, dict) and value.get("defer_loading") is True)
 
 
 def locate(layout: Layout, path: str) -> tuple[int, int]:

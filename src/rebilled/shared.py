@@ -27,7 +27,7 @@ class Texts:
         key = (step.number, name)
         if key not in self.kept:
             try:
-                prompt = Prompt(step, self.trace.layout(step))
+                prompt = Prompt(step, self.trace.layout)
                 self.kept[key] = b",".join(item.text for item in prompt.section(name))
             except RecordError:
                 self.kept[key] = b""
@@ -62,7 +62,7 @@ class Texts:
         key = (step.number, "first message")
         if key not in self.kept:
             try:
-                prompt = Prompt(step, self.trace.layout(step))
+                prompt = Prompt(step, self.trace.layout)
                 self.kept[key] = prompt.messages[0].text if prompt.messages else b""
             except RecordError:
                 self.kept[key] = b""

@@ -23,16 +23,24 @@ _KEY = re.compile(rb'[\s,]*"((?:[^"\\]|\\.)*)"\s*:\s*', re.DOTALL)
 _GAP = re.compile(rb"[\s,]*")
 _END = re.compile(rb"\s*\}\s*$")
 _CHUNK = 1 << 16
-_ODD_NUMBER = re.compile(rb"[0-9][eE][-+0-9]|[0-9.]{16}|[:,\[\s]-?0\.000|[:,\[\s]-0")
-"""Where orjson and Python's json may print a number differently, or lose digits of it."""
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
 
 
-def is_plain(raw: bytes) -> bool:
-    """Whether orjson and Python's json agree on every number that may stand in these bytes."""
-    return _ODD_NUMBER.search(raw) is None
+def is_plain(value: Json) -> bool:
+    """Whether a value that orjson read holds no number that it may read or print otherwise than Python's json.
+
+    Those are fractions, numbers with exponents, and integers too long for 64 bits, all of which orjson reads as
+    floats.
+    """
+    kind = type(value)
+    if kind is dict or kind is list:
+        for item in value.values() if kind is dict else value:  # type: ignore[union-attr]
+            if type(item) is not str and not is_plain(item):
+                return False
+        return True
+    return kind is not float
 
 
 def parse_json(raw: bytes | msgspec.Raw) -> Json:
@@ -40,16 +48,21 @@ def parse_json(raw: bytes | msgspec.Raw) -> Json:
 
     Raises RecordError with reason `not_json` or `too_deep`.
     """
+    return parse_plain(raw)[0]
+
+
+def parse_plain(raw: bytes | msgspec.Raw) -> tuple[Json, bool]:
+    """The same, and whether orjson prints the value as Python's json does."""
     data = bytes(raw)
-    if is_plain(data):
-        try:
-            value: Json = orjson.loads(data)
-            return value
-        except orjson.JSONDecodeError:
-            pass
+    try:
+        value: Json = orjson.loads(data)
+        if is_plain(value):
+            return value, True
+    except (orjson.JSONDecodeError, RecursionError):
+        pass
     try:
         slow: Json = json.loads(data.decode("utf-8", "replace"))
-        return slow
+        return slow, False
     except RecursionError:
         raise RecordError("too_deep", "nested deeper than a JSON parser goes") from None
     except ValueError as error:

@@ -91,7 +91,8 @@ class Trace:
     def layout(self, step: Step) -> Layout:
         """The spans of a step's body, read again. Raises RecordError where that fails."""
         assert step.body is not None
-        return layout_of(self.bodies.read(step.body))
+        raw = self.bodies.read(step.body)
+        return Layout(raw, dict(step.members)) if step.members is not None else layout_of(raw)
 
     def step(self, number: int) -> Step:
         """The step with a number, counted from 1."""
@@ -180,7 +181,7 @@ class Reader:
         root = self.roots.setdefault(api.name, Node(None, None))
         head = self._system(api, layout)
         history, found = self._messages(api, layout, root, head)
-        tools = self.elements.tools(raw for _, raw in api.tool_items(layout))
+        tools = self._tools(api, layout)
         system = head.full
         breakpoints = (*_section_marks("tools", tools), *_section_marks("system", system), *found)
         params = self._parameters(api, layout, record.meta)
@@ -205,6 +206,7 @@ class Reader:
             attribution=head.line,
             drop_attribution=head.bare is not None and endpoint == FIRST_PARTY,
             leading=head.leading,
+            members=layout.members if layout.raw is record.body else None,
             sessions=_sessions(layout, record.meta),
             request_id=record.request_id,
             started_at=record.started_at,
@@ -225,6 +227,12 @@ class Reader:
         if isinstance(tag, _Anchor) and base is not None and tag.hint == hint and list(base.members) == list(layout.members):
             return tag.api
         return find_api(layout, record.url or "", hint if isinstance(hint, str) else "")
+
+    def _tools(self, api: Api, layout: Layout) -> Section:
+        raw = layout.value(api.tools_parent or api.tools_key)
+        if raw is None:
+            return Section()
+        return self.elements.tools(raw, lambda: (text for _, text in api.tool_items(layout)))
 
     def _system(self, api: Api, layout: Layout) -> _Head:
         raws = [raw for _, raw in api.system_items(layout)]

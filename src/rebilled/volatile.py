@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -34,17 +35,21 @@ KINDS: Final[tuple[tuple[str, str], ...]] = (
     ),
     ("path", r"(?:(?<=\s)|(?<=[\"'`(=:])|^)(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+-]+)+[/\\]?"),
 )
-_ALL = re.compile("|".join(f"(?:{pattern})" for _, pattern in KINDS), re.IGNORECASE | re.MULTILINE)
-_BY_KIND = tuple((name, re.compile(pattern, re.IGNORECASE | re.MULTILINE)) for name, pattern in KINDS)
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?![\w])")
-_GIT_LINE = re.compile(
+_ALL = "|".join(f"(?:{pattern})" for _, pattern in KINDS)
+_NUMBER = r"(?<![\w.])-?\d+(?:[.,]\d+)*(?![\w])"
+_GIT_LINE = (
     r"^(?:[ MADRCUT?!]{2} \S.*|\s*(?:[MADRCU]|\?\?)\s+\S+|[0-9a-f]{4,40} \S.*"
     r"|(?:On|Current) branch:?.*|Main branch.*|Your branch .*|HEAD detached .*|nothing to commit.*|\(clean\)|"
-    r"(?:Changes|Untracked files|Git user|Status|Recent commits)\b.*:.*|\s*(?:modified|new file|deleted|renamed):.*)$",
-    re.MULTILINE,
+    r"(?:Changes|Untracked files|Git user|Status|Recent commits)\b.*:.*|\s*(?:modified|new file|deleted|renamed):.*)$"
 )
-_ATTRIBUTION = re.compile(r"^x-anthropic-billing-header:.*$", re.MULTILINE)
+_ATTRIBUTION = r"^x-anthropic-billing-header:.*$"
 SIGN: Final = "\u0000"
+
+
+@lru_cache
+def _compiled(pattern: str, *, fold: bool = False) -> re.Pattern[str]:
+    """Compiled when first needed: most traces never are."""
+    return re.compile(pattern, re.MULTILINE | (re.IGNORECASE if fold else 0))
 
 
 def levelled(text: str, *, numbers: bool = False) -> str:
@@ -52,11 +57,11 @@ def levelled(text: str, *, numbers: bool = False) -> str:
 
     numbers: also level bare numbers.
     """
-    text = _ATTRIBUTION.sub(SIGN, text)
-    text = _GIT_LINE.sub("", text)
-    text = _ALL.sub(SIGN, text)
+    text = _compiled(_ATTRIBUTION).sub(SIGN, text)
+    text = _compiled(_GIT_LINE).sub("", text)
+    text = _compiled(_ALL, fold=True).sub(SIGN, text)
     if numbers:
-        text = _NUMBER.sub(SIGN, text)
+        text = _compiled(_NUMBER).sub(SIGN, text)
     return re.sub(r"\n{2,}", "\n", text).strip()
 
 
@@ -67,11 +72,12 @@ def only_volatile(before: str, after: str, *, numbers: bool = False) -> bool:
 
 def kind_of_change(before: str, after: str) -> str:
     """What kind of volatile value changed first, in a word; `value` where no single kind explains it."""
-    if _ATTRIBUTION.findall(before) != _ATTRIBUTION.findall(after):
+    if _compiled(_ATTRIBUTION).findall(before) != _compiled(_ATTRIBUTION).findall(after):
         return "request hash"
-    if _GIT_LINE.findall(before) != _GIT_LINE.findall(after):
+    if _compiled(_GIT_LINE).findall(before) != _compiled(_GIT_LINE).findall(after):
         return "git state"
-    for name, pattern in _BY_KIND:
-        if pattern.findall(before) != pattern.findall(after):
+    for name, pattern in KINDS:
+        found = _compiled(pattern, fold=True)
+        if found.findall(before) != found.findall(after):
             return name
-    return "number" if _NUMBER.findall(before) != _NUMBER.findall(after) else "value"
+    return "number" if _compiled(_NUMBER).findall(before) != _compiled(_NUMBER).findall(after) else "value"

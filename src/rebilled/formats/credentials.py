@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from rebilled.formats.headers import fingerprint
@@ -23,9 +24,10 @@ _API_KEY = re.compile(r"^x?[-_]?api[-_]?key$|^apikey$", re.IGNORECASE)
 _QUERY_KEYS = ("key", "api_key", "api-key", "apikey")
 
 
-def secret_keys(names: Iterable[str]) -> set[str]:
+@lru_cache(maxsize=1024)
+def secret_keys(names: tuple[str, ...]) -> frozenset[str]:
     """Those of an object's keys that hold credentials, or headers that may."""
-    return {name for name in names if _SECRET_KEY.search(name)}
+    return frozenset(name for name in names if _SECRET_KEY.search(name))
 
 
 def scrub_text(text: str) -> str:

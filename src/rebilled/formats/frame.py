@@ -42,14 +42,15 @@ def split_frame(
     except RecordError:
         return None
     body = buffer[opening:last]
-    if head.spans.keys() & tail.spans.keys() or not head.part.exact or not tail.part.exact:
+    if head.values.keys() & tail.values.keys() or not head.part.exact or not tail.part.exact:
         return None
     first = scanner.scan(body)
-    if first is None or not holds_body(first) or secret_keys(first):
+    if first is None or not holds_body(first) or secret_keys(tuple(first)):
         return None
     part = Part(body, at + opening - start if at is not None else None)
-    around = {name: found for side in (head, tail) for name in side.spans if (found := side.get(name)) is not None}
-    return Members(_EMPTY, dict.fromkeys(around, (0, 0)), {**around, "request": part}), Request(part)
+    cut = {name: found for side in (head, tail) for name in side.values if (found := side.get(name)) is not None}
+    cut["request"] = part
+    return Members(_EMPTY, cut), Request(part)
 
 
 def _cut_tail(buffer: bytes | mmap, first: int, end: int) -> tuple[int, Members]:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from rebilled.errors import RecordError
-from rebilled.formats.parts import Part
+from rebilled.formats.parts import Names, Part
 from rebilled.model import Json
 from rebilled.spans import parse_json
 
-HEADER_KEYS = ("headers", "request_headers", "requestHeaders", "http_headers", "header")
-RESPONSE_HEADER_KEYS = ("headers", "response_headers", "responseHeaders", "http_headers", "header")
+HEADER_KEYS = Names(("headers", "request_headers", "requestHeaders", "http_headers", "header"))
+RESPONSE_HEADER_KEYS = Names(("headers", "response_headers", "responseHeaders", "http_headers", "header"))
 _CREDENTIALS = ("x-api-key", "authorization", "api-key", "x-goog-api-key")
 _KEPT = frozenset(
     {
@@ -28,7 +28,7 @@ _KEPT = frozenset(
 )
 _SCHEME = re.compile(r"\s*(?:bearer|basic|token)\s+", re.IGNORECASE)
 _PASSING = re.compile(r"AWS4-|eyJ|ya29\.|sk-ant-oat|[^A-Za-z0-9]*$|.*redacted|.*\*\*\*", re.IGNORECASE)
-"""Signatures and access tokens are new every hour or call, masks the same for every key: neither tells accounts apart."""
+"""Signatures and access tokens are new every hour or call, masks are the same for all: they tell no accounts apart."""
 
 
 def read_headers(part: Part | None) -> dict[str, str]:
@@ -45,8 +45,12 @@ def read_headers(part: Part | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, content in _header_items(value):
         key = name.strip().lower().replace("_", "-").removeprefix("http-")
-        if key in _KEPT and key not in found and content.strip():
+        if key not in _KEPT or not content.strip():
+            continue
+        if key not in found:
             found[key] = content.strip()
+        elif key == "anthropic-beta":
+            found[key] += "," + content.strip()
     secrets = [found.pop(name) for name in _CREDENTIALS if name in found]
     marks = [mark for mark in map(fingerprint, secrets) if mark is not None]
     return {**found, "fingerprint": marks[0]} if marks else found
@@ -59,8 +63,8 @@ def _header_items(value: Json) -> Iterator[tuple[str, str]]:
             if colon:
                 yield name, content
     elif isinstance(value, dict):
-        for name, content in value.items():
-            yield name, _header_text(content)
+        for name, item in value.items():
+            yield name, _header_text(item)
     elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         yield from zip(map(_header_text, value[::2]), map(_header_text, value[1::2]), strict=False)
     elif isinstance(value, list):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from rebilled.errors import RecordError
-from rebilled.formats.envelope import NO_CONTEXT, Context, read_record
+from rebilled.formats.envelope import NO_CONTEXT, read_record
 from rebilled.formats.file import MAX_RECORD_BYTES, File
 from rebilled.formats.meta import read_meta
 from rebilled.formats.parts import ARRAY, OBJECT, Members, Part
 from rebilled.formats.values import read_value, scan_values
-from rebilled.model import Record, Skip, Source
+from rebilled.model import Json, Record, Skip, Source
 
 _SMALL = 64 << 10
 
@@ -90,13 +90,12 @@ def _read_large(file: File) -> Iterator[Record | Skip]:
         yield Skip(file.path, None, "no_request", "holds no list of calls")
 
 
-def _decode_container(view: memoryview) -> tuple[list[msgspec.Raw], Context]:
+def _decode_container(view: memoryview) -> tuple[list[msgspec.Raw], Mapping[str, Json]]:
     """The longest list in an object, and what the small members beside it say."""
     members = OBJECT.decode(view)
-    lists = {key: value for key, value in members.items() if memoryview(value)[:1] == b"["}
+    lists = {key: value for key, value in members.items() if bytes(memoryview(value)[:1]) == b"["}
     if not lists:
         return [], NO_CONTEXT
     held = max(lists, key=lambda key: len(memoryview(lists[key])))
     small = {key: Part(bytes(value)) for key, value in members.items() if len(memoryview(value)) <= _SMALL}
-    outer = Members(Part(b"{}"), dict.fromkeys(small, (0, 0)), small)
-    return ARRAY.decode(lists[held]), Context(read_meta(outer, {}))
+    return ARRAY.decode(lists[held]), read_meta(Members.of(small), NO_CONTEXT)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from rebilled.errors import RecordError
-from rebilled.formats.headers import HEADER_KEYS, read_headers
-from rebilled.formats.parts import Members, Part
 from rebilled.formats.credentials import api_key_in, scrub_json, scrub_url
+from rebilled.formats.headers import HEADER_KEYS, read_headers
+from rebilled.formats.parts import Members, Names, Part, split_object
 from rebilled.model import Json
 from rebilled.spans import parse_json
 
-META_KEYS = ("meta", "metadata", "_meta")
+META_KEYS = Names(("meta", "metadata", "_meta"))
 _FOLDED = {
     "session": "session",
     "session_id": "session",
@@ -39,7 +39,7 @@ _FOLDED = {
     "anthropic_beta": "anthropic_beta",
     "otel": "otel",
 }
-_KNOWN = frozenset(_FOLDED) | frozenset(META_KEYS)
+_FOLDED_KEYS = Names(_FOLDED)
 _HEADER_META = {"anthropic-beta": "anthropic_beta", "anthropic-version": "anthropic_version"}
 _SMALL = 4096
 
@@ -49,21 +49,15 @@ def read_meta(members: Members, context: Mapping[str, Json]) -> dict[str, Json]:
 
     context: what the object around the records says for all of them.
     """
-    present = _KNOWN & members.spans.keys()
-    if not present:
-        return dict(context)
     found: dict[str, Json] = {}
-    for key in META_KEYS:
-        if key in present:
-            part = members.get(key)
-            if part is not None and part.text[:1] == b"{":
-                for name, value in _parse_meta(part.text).items():
-                    found.setdefault(name, value)
-    for key, name in _FOLDED.items():
-        if key in present:
-            part = members.get(key)
-            if part is not None and len(part.text) <= _SMALL:
-                _fold(found, name, _parse_small(part.text))
+    for key in members.shape[META_KEYS]:
+        part = members.get(key)
+        if part is not None and part.text[:1] == b"{":
+            found = {**_parse_meta(part.text), **found}
+    for key in members.shape[_FOLDED_KEYS]:
+        part = members.get(key)
+        if part is not None and len(part.text) <= _SMALL:
+            _fold(found, _FOLDED[key], _parse_small(part.text))
     for name, value in context.items():
         found.setdefault(name, value)
     return found
@@ -112,8 +106,6 @@ def _parse_small(text: bytes) -> Json:
 
 
 def _headers_of(text: bytes, key: str) -> dict[str, str]:
-    from rebilled.formats.parts import split_object
-
     return read_headers(split_object(Part(text)).get(key))
 
 

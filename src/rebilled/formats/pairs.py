@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from rebilled.errors import RecordError
 from rebilled.formats.file import File
 from rebilled.formats.parts import Part, string_of
 from rebilled.formats.response import Response, read_response, read_text
-from rebilled.formats.times import END_KEYS, START_KEYS, read_time
+from rebilled.formats.times import SETTLED_KEYS, read_time
 from rebilled.model import Record, Skip
 
 MAX_PAIR_BYTES = 64 << 20
@@ -39,14 +39,15 @@ def pair_files(paths: Iterable[str]) -> list[tuple[str, str | None]]:
 
 def _rest_of_name(path: str, word: re.Pattern[str]) -> str | None:
     """The path without the word and the extensions; None where its file name has no such word, or several."""
-    folder, name = os.path.split(path)
+    place = Path(path)
+    name = place.name
     for _ in range(3):
-        stem, suffix = os.path.splitext(name)
-        if suffix.lower() not in _SUFFIXES or not stem:
+        stem, dot, suffix = name.rpartition(".")
+        if not stem or dot + suffix.lower() not in _SUFFIXES:
             break
         name = stem
     rest, count = word.subn("\0", name)
-    return os.path.join(folder, rest) if count == 1 else None
+    return f"{place.parent}/{rest}" if count == 1 else None
 
 
 def join_pair(requests: Iterable[Record | Skip], file: File) -> Iterator[Record | Skip]:
@@ -89,7 +90,7 @@ def read_responses(file: File) -> list[Response]:
 
 def answer(record: Record, response: Response) -> Record:
     """A request's record with its response."""
-    ended = read_time(response.wrapper, END_KEYS + START_KEYS)
+    ended = read_time(response.wrapper, SETTLED_KEYS)
     return replace(
         record,
         response=response.text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from rebilled.spans import dump_json, parse_json
 OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _STRING = msgspec.json.Decoder(str)
+_LOCATED = (b"{", b"[")
 _START = re.compile(rb"\s*\{\s*")
 _KEY = re.compile(rb'[\s,]*"((?:[^"\\]|\\.)*)"\s*:\s*', re.DOTALL)
 _GAP = re.compile(rb"[\s,]*")
@@ -33,55 +34,104 @@ class Part(NamedTuple):
     exact: bool = True
 
 
-NOTHING = Part(b"")
+class Names(tuple[str, ...]):
+    """Usual names of one thing, most telling first. Each list of names is its own, so it is found by identity."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+class Shape(dict[Names, tuple[str, ...]]):
+    """The member names of objects that all have the same: which of some usual names are among them."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.names = names
+
+    def __missing__(self, wanted: Names) -> tuple[str, ...]:
+        found = self[wanted] = tuple(name for name in wanted if name in self.names)
+        return found
+
+
+_SHAPES: dict[tuple[str, ...], Shape] = {}
+_MOST_SHAPES = 1024
+
+
+def shape_of(names: tuple[str, ...]) -> Shape:
+    """The shape of objects with these members; records of one log share a few, so they are remembered."""
+    found = _SHAPES.get(names)
+    if found is None:
+        if len(_SHAPES) >= _MOST_SHAPES:
+            _SHAPES.clear()
+        found = _SHAPES[names] = Shape(names)
+    return found
 
 
 class Members:
     """The members of one JSON object, each cut out of the object's text when asked for."""
 
-    __slots__ = ("cut", "part", "spans")
+    __slots__ = ("_spans", "cut", "part", "shape", "values")
 
-    def __init__(self, part: Part, spans: dict[str, tuple[int, int]], cut: dict[str, Part] | None = None) -> None:
+    def __init__(
+        self, part: Part, values: Mapping[str, msgspec.Raw | Part], spans: dict[str, tuple[int, int]] | None = None
+    ) -> None:
         self.part = part
-        self.spans = spans
-        self.cut = cut if cut is not None else {}
+        self.values = values
+        self.cut: dict[str, Part] = {}
+        self.shape = shape_of(tuple(values))
+        self._spans = spans
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Part]) -> Members:
+        """The members of an object made of these."""
+        text = b"{" + b",".join(dump_json(key) + b":" + part.text for key, part in parts.items()) + b"}"
+        return cls(Part(text, None, False), parts)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
 
     def get(self, key: str) -> Part | None:
         """The value of a member; None where it is missing or null."""
         found = self.cut.get(key)
         if found is None:
-            span = self.spans.get(key)
-            if span is None:
+            value = self.values.get(key)
+            if value is None:
                 return None
-            text, at, exact = self.part
-            start, end = span
-            found = Part(text[start:end], at + start if at is not None else None, exact)
-            self.cut[key] = found
+            found = self.cut[key] = value if isinstance(value, Part) else self._cut(key, value)
         return found if found.text != b"null" else None
+
+    def _cut(self, key: str, value: msgspec.Raw) -> Part:
+        text = bytes(memoryview(value))
+        _, at, exact = self.part
+        if at is None or text[:1] not in _LOCATED:
+            return Part(text, None, exact)
+        if self._spans is None:
+            self._spans = _walk(self.values)
+        return Part(text, at + self._spans[key][0], exact)
 
     def first_byte(self, key: str) -> bytes:
         """The first byte of a member's value; empty where there is none."""
-        found = self.cut.get(key)
-        start = self.spans.get(key, (len(self.part.text), 0))[0]
-        return found.text[:1] if found is not None else self.part.text[start : start + 1]
+        value = self.values.get(key)
+        if value is None:
+            return b""
+        return value.text[:1] if isinstance(value, Part) else bytes(memoryview(value)[:1])
 
-    def first(self, keys: tuple[str, ...]) -> Part | None:
+    def first(self, names: Names) -> Part | None:
         """The first of these members that is there and not null."""
-        spans = self.spans
-        for key in keys:
-            if key in spans:
-                found = self.get(key)
-                if found is not None:
-                    return found
+        for name in self.shape[names]:
+            found = self.get(name)
+            if found is not None:
+                return found
         return None
 
-    def without(self, keys: set[str]) -> Part:
+    def without(self, keys: Collection[str]) -> Part:
         """The object without these members; as it stands where it has none of them."""
-        if not keys & self.spans.keys():
+        if not any(key in self.values for key in keys):
             return self.part
-        kept = [(key, self.get(key)) for key in self.spans if key not in keys]
-        pairs = [dump_json(key) + b":" + (part.text if part is not None else b"null") for key, part in kept]
-        return Part(b"{" + b",".join(pairs) + b"}", None, False)
+        return Members.of({key: self.get(key) or Part(b"null") for key in self.values if key not in keys}).part
 
 
 def split_object(part: Part) -> Members:
@@ -97,29 +147,38 @@ def split_object(part: Part) -> Members:
         raise RecordError("too_deep", "nested deeper than a JSON parser goes") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return _split_loosely(part, error)
-    spans = locate(part.text, values)
-    return Members(part, spans) if spans is not None else _split_loosely(part, None)
+    if _fills(part.text, values):
+        return Members(part, values)
+    spans = _search(part.text, values)
+    return Members(part, values, spans) if spans is not None else _split_loosely(part, None)
 
 
-def locate(text: bytes, values: dict[str, msgspec.Raw]) -> dict[str, tuple[int, int]] | None:
-    """Where the values that were decoded from an object stand in its text; None where a key stands twice.
+def locate(text: bytes, values: Mapping[str, msgspec.Raw]) -> dict[str, tuple[int, int]] | None:
+    """Where the values that were decoded from an object stand in its text; None where a key stands twice."""
+    return _walk(values) if _fills(text, values) else _search(text, values)
 
-    Laid out without any white space the members fill at least these bytes, so when they fill the text exactly
-    there is none, and no key twice. Else each key is looked up.
+
+def _fills(text: bytes, values: Mapping[str, msgspec.Raw]) -> bool:
+    """Whether members laid out without white space fill the text: they need at least these bytes.
+
+    If they do, there is no white space, no escape in a key, and no key twice.
     """
+    bare = sum([len(memoryview(value)) for value in values.values()])  # a list is faster than a generator here
+    return bare + sum(map(len, values)) + 4 * len(values) + 1 == len(text)
+
+
+def _walk(values: Mapping[str, msgspec.Raw | Part]) -> dict[str, tuple[int, int]]:
+    """Where the values stand in a text that they fill."""
     found: dict[str, tuple[int, int]] = {}
     at = 1
     for key, value in values.items():
         start = at + len(key) + 3
-        end = start + len(memoryview(value))
-        found[key] = (start, end)
-        at = end + 1
-    if at == len(text) or (not found and text == b"{}"):
-        return found
-    return _search(text, values)
+        at = start + len(memoryview(value) if isinstance(value, msgspec.Raw) else value.text) + 1
+        found[key] = (start, at - 1)
+    return found
 
 
-def _search(text: bytes, values: dict[str, msgspec.Raw]) -> dict[str, tuple[int, int]] | None:
+def _search(text: bytes, values: Mapping[str, msgspec.Raw]) -> dict[str, tuple[int, int]] | None:
     opening = _START.match(text)
     if opening is None:
         return None
@@ -138,8 +197,7 @@ def _split_loosely(part: Part, cause: Exception | None) -> Members:
     value = parse_loosely(part.text, cause)
     if not isinstance(value, dict):
         raise RecordError("no_request", "not a JSON object")
-    cut = {key: Part(dump_json(item), None, False) for key, item in value.items()}
-    return Members(Part(dump_json(value), None, False), dict.fromkeys(cut, (0, 0)), cut)
+    return Members.of({key: Part(dump_json(item), None, False) for key, item in value.items()})
 
 
 def parse_loosely(text: bytes, cause: Exception | None = None) -> Json:
@@ -197,6 +255,8 @@ def string_of(part: Part | None) -> str | None:
     """What a JSON string says, or the digits of a number; None for anything else, and for nothing."""
     if part is None:
         return None
+    if part.text[:1] == b'"' and b"\\" not in part.text:
+        return part.text[1:-1].decode("utf-8", "replace") or None
     text = text_of(part)
     if text is None:
         text = part.text if part.text[:1] in b"-0123456789" else b""

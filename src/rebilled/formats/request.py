@@ -6,22 +6,26 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from rebilled.errors import RecordError
-from rebilled.formats.parts import Members, Part, split_object, text_of
 from rebilled.formats.credentials import secret_keys
+from rebilled.formats.parts import Members, Names, Part, split_object, text_of
 
-REQUEST_KEYS = (
-    "request",
-    "req",
-    "request_body",
-    "requestBody",
-    "raw_request",
-    "rawRequest",
-    "llm_request",
-    "api_request",
+REQUEST_KEYS = Names(
+    (
+        "request",
+        "req",
+        "request_body",
+        "requestBody",
+        "raw_request",
+        "rawRequest",
+        "llm_request",
+        "api_request",
+    )
 )
-BODY_KEYS = ("body", "body_json", "json", "parsed_body", "body_raw", "raw_body", "data", "payload", "params", "kwargs")
+BODY_KEYS = Names(
+    ("body", "body_json", "json", "parsed_body", "body_raw", "raw_body", "data", "payload", "params", "kwargs")
+)
 _DEPTH = 4
-_DECISIVE = frozenset({"messages", "contents", "input", "prompt", "model", "modelId"})
+_DECISIVE = Names(("messages", "contents", "input", "prompt", "model", "modelId"))
 
 
 class Request(NamedTuple):
@@ -33,7 +37,7 @@ class Request(NamedTuple):
 
 def is_body(members: Members) -> bool:
     """Whether an object looks like a request body: messages, contents, or a model with input or prompt."""
-    present = _DECISIVE & members.spans.keys()
+    present = members.shape[_DECISIVE]
     return bool(present) and holds_body({key: members.first_byte(key) for key in present})
 
 
@@ -70,16 +74,15 @@ def read_members(members: Members, depth: int = 0) -> Request:
     """The same for an object whose members are known."""
     if is_body(members):
         return Request(strip_body(members))
-    for key in BODY_KEYS:
-        if key in members.spans:
-            inner = members.get(key)
-            found = read_request(inner, depth + 1) if inner is not None else None
-            if found is not None and found.body is not None:
-                return Request(found.body, members)
+    for key in members.shape[BODY_KEYS]:
+        inner = members.get(key)
+        found = read_request(inner, depth + 1) if inner is not None else None
+        if found is not None and found.body is not None:
+            return Request(found.body, members)
     return Request(None, members)
 
 
 def strip_body(members: Members) -> Part:
     """A body without the credentials that some clients log among its parameters."""
-    secrets = secret_keys(members.spans)
+    secrets = secret_keys(members.shape.names)
     return members.without(secrets) if secrets else members.part

@@ -5,24 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rebilled.errors import RecordError
-from rebilled.formats.parts import Members, Part, split_object, string_of, text_of
 from rebilled.formats.credentials import scrub_text, secret_keys
+from rebilled.formats.parts import Members, Names, Part, split_object, string_of, text_of
 from rebilled.formats.sse import is_stream, parse_events, parse_stream
 
-RESPONSE_KEYS = (
-    "response",
-    "resp",
-    "res",
-    "response_body",
-    "responseBody",
-    "raw_response",
-    "rawResponse",
-    "llm_response",
+RESPONSE_KEYS = Names(
+    (
+        "response",
+        "resp",
+        "res",
+        "response_body",
+        "responseBody",
+        "raw_response",
+        "rawResponse",
+        "llm_response",
+    )
 )
-EVENT_KEYS = ("stream_events", "sse_events", "events", "chunks", "stream")
-STATUS_KEYS = ("status", "status_code", "statusCode", "http_status", "httpStatus", "response_status", "code")
-USAGE_KEYS = ("usage", "usageMetadata", "usage_metadata")
-_BODY_KEYS = ("body", "body_json", "json", "parsed_body", "body_raw", "raw_body", "bodyRaw", "text", "data")
+EVENT_KEYS = Names(("stream_events", "sse_events", "events", "chunks", "stream"))
+EVENT_LIST_KEYS = Names(("stream_events", "sse_events", "events"))
+STATUS_KEYS = Names(("status", "status_code", "statusCode", "http_status", "httpStatus", "response_status", "code"))
+USAGE_KEYS = Names(("usage", "usageMetadata", "usage_metadata"))
+_BODY_KEYS = Names(("body", "body_json", "json", "parsed_body", "body_raw", "raw_body", "bodyRaw", "text", "data"))
 _ERROR_LENGTH = 300
 _DEPTH = 4
 
@@ -78,38 +81,36 @@ def read_text(text: bytes, depth: int = 0) -> Response:
 
 def read_members(members: Members, depth: int = 0) -> Response:
     """The same for an object whose members are known."""
-    spans = members.spans
     status = read_status(members)
-    events = next((parse_events(part) for key in EVENT_KEYS if key in spans and (part := members.get(key))), ())
+    logged = members.first(EVENT_KEYS)
+    events = parse_events(logged) if logged is not None else ()
     if not holds_usage(members):
-        for key in _BODY_KEYS:
-            inner = members.get(key) if key in spans else None
+        for key in members.shape[_BODY_KEYS]:
+            inner = members.get(key)
             if inner is None:
                 continue
             found = read_response(inner, depth + 1)
             if found.text is not None or found.events:
                 status = status if status is not None else found.status
-                error = found.error or _read_error(members)
+                error = found.error or read_error(members)
                 return replace(found, events=events or found.events, status=status, error=error, wrapper=members)
-    secrets = secret_keys(spans)
+    secrets = secret_keys(members.shape.names)
     text = members.without(secrets).text if secrets else members.part.text
-    return Response(text, events, status, _read_error(members), members, members if secrets else None)
+    return Response(text, events, status, read_error(members), members, members if secrets else None)
 
 
 def read_status(members: Members) -> int | None:
     """The HTTP status among the members, if any."""
-    for key in STATUS_KEYS:
-        if key in members.spans:
-            text = string_of(members.get(key)) or ""
-            if len(text) == 3 and text.isdigit() and "100" <= text < "600":
-                return int(text)
+    for key in members.shape[STATUS_KEYS]:
+        text = string_of(members.get(key)) or ""
+        if len(text) == 3 and text.isdigit() and "100" <= text < "600":
+            return int(text)
     return None
 
 
-def _read_error(members: Members) -> str | None:
+def read_error(members: Members) -> str | None:
     """A short text where an object says that it is an error, else None."""
-    spans = members.spans
-    if "error" not in spans and "type" not in spans:
+    if "error" not in members and "type" not in members:
         return None
     part = members.get("error")
     if part is not None and part.text not in (b"false", b'""', b"{}"):
@@ -134,6 +135,6 @@ def event_error(events: tuple[bytes, ...]) -> str | None:
     if not events or b"error" not in events[-1]:
         return None
     try:
-        return _read_error(split_object(Part(events[-1])))
+        return read_error(split_object(Part(events[-1])))
     except RecordError:
         return None

@@ -69,7 +69,7 @@ class Scanner:
             return None
         del rest[""]
         end = _settled(values[""], spans[""][0]) + size - len(_OPENING)
-        self._remember(body, seen.first, end if end > size else size)
+        self._remember(body, seen.first, max(size, end))
         return {**seen.first, **rest}
 
     def _remember(self, body: bytes, first: Mapping[str, bytes], end: int) -> None:
@@ -92,7 +92,10 @@ def _first_bytes(values: Mapping[str, msgspec.Raw]) -> dict[str, bytes]:
 
 
 def _settled(array: msgspec.Raw, start: int) -> int:
-    """Where the elements end that the next step will likely repeat; 0 where there are none. start: the array's place."""
+    """Where the elements end that the next step will likely repeat; 0 where there are none.
+
+    start: where the array stands.
+    """
     values = ARRAY.decode(array)
     if len(values) <= _MOVING:
         return 0

@@ -71,7 +71,7 @@ def _event_texts(part: Part) -> list[bytes]:
         members = split_object(part)
     except RecordError:
         return []
-    for key in _WRAPPED if "type" not in members.spans else _WRAPPED[:1]:
+    for key in _WRAPPED if "type" not in members else _WRAPPED[:1]:
         inner_part = members.get(key)
         if (
             inner_part is not None

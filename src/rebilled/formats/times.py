@@ -5,65 +5,77 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from rebilled.formats.parts import Members, Part, string_of
+from rebilled.formats.parts import Members, Names, Part, string_of
 
-START_KEYS = (
-    "started_at",
-    "startedAt",
-    "start_time",
-    "startTime",
-    "startedDateTime",
-    "request_timestamp",
-    "request_time",
-    "requestTime",
-    "request_created_at",
-    "timestamp_start",
-    "sent_at",
-    "timestamp",
-    "time",
-    "ts",
-    "datetime",
-    "date",
-    "created_at",
-    "createdAt",
-    "@timestamp",
+START_KEYS = Names(
+    (
+        "started_at",
+        "startedAt",
+        "start_time",
+        "startTime",
+        "startedDateTime",
+        "request_timestamp",
+        "request_time",
+        "requestTime",
+        "request_created_at",
+        "timestamp_start",
+        "sent_at",
+        "timestamp",
+        "time",
+        "ts",
+        "datetime",
+        "date",
+        "created_at",
+        "createdAt",
+        "@timestamp",
+    )
 )
-FIRST_TOKEN_KEYS = (
-    "first_token_at",
-    "firstTokenAt",
-    "first_token_time",
-    "completionStartTime",
-    "completion_start_time",
+FIRST_TOKEN_KEYS = Names(
+    ("first_token_at", "firstTokenAt", "first_token_time", "completionStartTime", "completion_start_time")
 )
-END_KEYS = (
-    "ended_at",
-    "endedAt",
-    "end_time",
-    "endTime",
-    "completed_at",
-    "completedAt",
-    "finished_at",
-    "response_timestamp",
-    "response_created_at",
-    "timestamp_end",
-    "logged_at",
-    "loggedAt",
+END_KEYS = Names(
+    (
+        "ended_at",
+        "endedAt",
+        "end_time",
+        "endTime",
+        "completed_at",
+        "completedAt",
+        "finished_at",
+        "response_timestamp",
+        "response_created_at",
+        "timestamp_end",
+        "logged_at",
+        "loggedAt",
+    )
 )
+SETTLED_KEYS = Names((*END_KEYS, *START_KEYS))
+"""What a response's own time may be called."""
+
 _EARLIEST = 1e8
 """Smaller numbers (before 1973) are durations or counters, not moments."""
 
 
-def read_time(members: Members | None, keys: tuple[str, ...]) -> float | None:
+def read_time(members: Members | None, names: Names) -> float | None:
     """The first of these members that is a moment, in seconds since 1970 UTC."""
     if members is None:
         return None
-    spans = members.spans
-    for key in keys:
-        if key in spans:
-            part = members.get(key)
-            moment = parse_moment(part) if part is not None else None
-            if moment is not None:
-                return moment
+    for name in members.shape[names]:
+        part = members.get(name)
+        moment = parse_moment(part) if part is not None else None
+        if moment is not None:
+            return moment
+    return None
+
+
+def read_duration(members: Members, names: Names) -> float | None:
+    """The first of these members that is a duration, in seconds; names that end in `_ms` are milliseconds."""
+    for name in members.shape[names]:
+        try:
+            number = float(string_of(members.get(name)) or "")
+        except ValueError:
+            continue
+        return number / 1000 if name.endswith("_ms") else number
     return None
 
 
@@ -72,7 +84,7 @@ def parse_moment(part: Part) -> float | None:
     text = string_of(part)
     if text is None:
         return None
-    if text[-1:].isdigit():
+    if text[-1:].isdigit() and text[4:5] != "-":
         try:
             return scale_epoch(float(text))
         except ValueError:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rebilled.errors import RecordError
-from rebilled.formats.envelope import NO_CONTEXT, Context, read_record
+from rebilled.formats.envelope import NO_CONTEXT, read_record
 from rebilled.formats.meta import read_meta
 from rebilled.formats.parts import Members, Part, split_array, split_object
-from rebilled.model import Record, Skip, Source
+from rebilled.model import Json, Record, Skip, Source
 
 LIST_KEYS = (
     "records",
@@ -29,7 +29,9 @@ _SPACE = re.compile(r"[\s,\x1e]*")
 _ITEM_START = re.compile(rb"\s*\{")
 
 
-def read_value(part: Part, path: str, line: int | None, context: Context = NO_CONTEXT) -> Iterator[Record | Skip]:
+def read_value(
+    part: Part, path: str, line: int | None, context: Mapping[str, Json] = NO_CONTEXT
+) -> Iterator[Record | Skip]:
     """The calls in a value; one Skip where there is none.
 
     line: where the value stands; None for a whole document, whose elements are then counted from 1.
@@ -50,18 +52,18 @@ def read_value(part: Part, path: str, line: int | None, context: Context = NO_CO
 
 
 def _read_container(
-    part: Part, path: str, line: int | None, context: Context, error: RecordError
+    part: Part, path: str, line: int | None, context: Mapping[str, Json], error: RecordError
 ) -> Iterator[Record | Skip]:
     outer = split_object(part)
     held = _find_list(outer)
     if held is None:
         raise error
-    yield from _read_elements(split_array(held), path, line, Context(read_meta(outer, context.meta)))
+    yield from _read_elements(split_array(held), path, line, read_meta(outer, context))
 
 
 def _find_list(outer: Members) -> Part | None:
     """The list of objects that an object holds: under a usual key, or the only one there is."""
-    lists = {key: part for key in outer.spans if (part := outer.get(key)) is not None and part.text[:1] == b"["}
+    lists = {key: part for key in outer.values if (part := outer.get(key)) is not None and part.text[:1] == b"["}
     held = {key: part for key, part in lists.items() if _ITEM_START.match(part.text, 1)}
     for key in LIST_KEYS:
         if key in held:
@@ -69,7 +71,9 @@ def _find_list(outer: Members) -> Part | None:
     return next(iter(held.values())) if len(held) == 1 else None
 
 
-def _read_elements(parts: list[Part], path: str, line: int | None, context: Context) -> Iterator[Record | Skip]:
+def _read_elements(
+    parts: list[Part], path: str, line: int | None, context: Mapping[str, Json]
+) -> Iterator[Record | Skip]:
     """Each element; where none is a call, one Skip for all of them instead of one each."""
     waiting: list[Skip] = []
     found = False

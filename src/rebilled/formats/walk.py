@@ -21,7 +21,10 @@ _NUMBER = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One file to read; response_path: the file with the responses where a log keeps them apart. `-` is standard input."""
+    """One file to read; `-` is standard input.
+
+    response_path: the file with the responses where a log keeps them apart.
+    """
 
     path: str
     response_path: str | None = None
@@ -59,18 +62,18 @@ def _is_new(path: str, seen: set[str]) -> bool:
 
 
 def _expand(path: str) -> Iterator[str | Skip]:
-    if path == "-" or os.path.isfile(path):
+    if path == "-" or Path(path).is_file():
         yield path
-    elif os.path.isdir(path):
+    elif Path(path).is_dir():
         yield from _walk(path, set())
-    elif os.path.exists(path):
+    elif Path(path).exists():
         yield path  # a pipe or another thing that can be read once
     elif glob.has_magic(path):
-        matches = sorted(glob.glob(path, recursive=True), key=natural_key)
+        matches = sorted(glob.glob(path, recursive=True), key=natural_key)  # noqa: PTH207 - a relative pattern
         if not matches:
             raise InputError(f"no file matches {path!r}; check the pattern and the current folder")
         for match in matches:
-            yield from _expand(match) if os.path.exists(match) else ()
+            yield from _expand(match) if Path(match).exists() else ()
     else:
         raise InputError(f"{path!r} is not there; check the path and the current folder")
 
@@ -88,10 +91,10 @@ def _walk(folder: str, parents: set[str]) -> Iterator[str | Skip]:
         return
     for name in names:
         path = str(Path(folder) / name)
-        if os.path.isdir(path):
+        if Path(path).is_dir():
             if name not in NOT_WALKED:
                 yield from _walk(path, parents | {real})
-        elif os.path.isfile(path) or os.path.islink(path):
+        elif Path(path).is_file() or Path(path).is_symlink():
             yield path
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import orjson
@@ -11,7 +11,7 @@ import xxhash
 
 from rebilled.model import Block, Json, Mark, Message, Section
 from rebilled.providers.content import ATTRIBUTION, canonical, clean, is_cache_point, mark_ttl, point_ttl
-from rebilled.spans import dump_json, is_plain, parse_json
+from rebilled.spans import dump_json, parse_plain
 
 _POOR_ID = re.compile(r"functions\.[^:]+:\d+|[a-zA-Z_-]*\d{0,3}")
 """Call ids that are counted up anew in every conversation tie nothing together."""
@@ -40,6 +40,7 @@ class Elements:
 
     messages: dict[bytes, MarkedMessage] = field(default_factory=dict)
     blocks: dict[bytes, tuple[Block, int | None] | None] = field(default_factory=dict)
+    sections: dict[bytes, Section] = field(default_factory=dict)
     systems: dict[bytes, SystemSection] = field(default_factory=dict)
 
     def message(self, raw: bytes) -> MarkedMessage:
@@ -50,8 +51,18 @@ class Elements:
             found = self.messages[key] = read_message(raw)
         return found
 
-    def tools(self, raws: Iterable[bytes]) -> Section:
-        """The tool section of these elements; deferred tools are not in the prefix and are left out."""
+    def tools(self, raw: bytes, elements: Callable[[], Iterable[bytes]]) -> Section:
+        """The tool section whose array has these bytes; `elements` gives its tools where it is a new one.
+
+        Deferred tools are not in the prefix and are left out.
+        """
+        key = xxhash.xxh3_128_digest(raw)
+        found = self.sections.get(key)
+        if found is None:
+            found = self.sections[key] = self._read_tools(elements())
+        return found
+
+    def _read_tools(self, raws: Iterable[bytes]) -> Section:
         found: list[Block] = []
         marks: list[Mark] = []
         for raw in raws:
@@ -68,11 +79,12 @@ class Elements:
     def _tool(self, raw: bytes) -> tuple[Block, int | None] | int | None:
         key = xxhash.xxh3_128_digest(raw)
         if key not in self.blocks:
-            value = parse_json(raw)
+            value, plain = parse_plain(raw)
             if is_cache_point(value):
                 return point_ttl(value)
             deferred = isinstance(value, dict) and value.get("defer_loading") is True
-            self.blocks[key] = None if deferred else (block_of(value, raw, name=tool_name(value)), mark_ttl(value))
+            block = block_of(value, plain=plain, name=tool_name(value))
+            self.blocks[key] = None if deferred else (block, mark_ttl(value))
         return self.blocks[key]
 
     def system_section(self, raws: list[bytes], *, attribution: bool) -> SystemSection:
@@ -88,7 +100,7 @@ class Elements:
         marks: list[Mark] = []
         line = b""
         for place, raw in enumerate(raws):
-            value = parse_json(raw)
+            value, plain = parse_plain(raw)
             if is_cache_point(value):
                 if found:
                     marks.append(Mark(len(found) - 1, point_ttl(value)))
@@ -98,7 +110,7 @@ class Elements:
             ttl = mark_ttl(value)
             if ttl is not None:
                 marks.append(Mark(len(found), ttl))
-            found.append(block_of(value, raw))
+            found.append(block_of(value, plain=plain))
         full = section_of(found, marks)
         if not line:
             return SystemSection(full)
@@ -113,15 +125,15 @@ def section_of(blocks: list[Block], marks: list[Mark]) -> Section:
     return Section(tuple(blocks), digest, size, tuple(marks))
 
 
-def block_of(value: Json, raw: bytes, *, name: str = "") -> Block:
+def block_of(value: Json, *, plain: bool, name: str = "") -> Block:
     """The block of a parsed element."""
-    text = compact(canonical(clean(value)), raw)
+    text = compact(canonical(clean(value)), plain=plain)
     return Block(kind=kind_of(value), digest=xxhash.xxh3_128_digest(text), size=len(text), name=name)
 
 
-def compact(value: Json, raw: bytes) -> bytes:
-    """Compact JSON of a value that was parsed from `raw`; the fast printer where both print the same."""
-    if is_plain(raw):
+def compact(value: Json, *, plain: bool) -> bytes:
+    """Compact JSON; by the fast printer where it prints the same as Python's json."""
+    if plain:
         try:
             return orjson.dumps(value)
         except TypeError:
@@ -131,28 +143,39 @@ def compact(value: Json, raw: bytes) -> bytes:
 
 def read_message(raw: bytes) -> MarkedMessage:
     """The message that these bytes hold, with its blocks, ids and marks."""
-    value = parse_json(raw)
-    text = compact(canonical(clean(value)), raw)
+    value, plain = parse_plain(raw)
+    marked = b"cache_control" in raw or b"cachePoint" in raw
+    bare = canonical(clean(value) if marked else value)
+    text = compact(bare, plain=plain)
     digest = xxhash.xxh3_128_digest(text)
-    content = content_list(value)
+    content = content_list(bare)
     if content is None:
-        block = Block(kind=kind_of(value), digest=digest, size=len(text))
-        ttl = mark_ttl(value)
-        marks = () if ttl is None else (Mark(0, ttl),)
-        return MarkedMessage(Message(role_of(value), digest, len(text), (block,), ids_of(value)), marks)
-    blocks: list[Block] = []
-    found: list[Mark] = []
-    for item in content:
+        blocks = (Block(kind=kind_of(bare), digest=digest, size=len(text)),)
+    else:
+        blocks = tuple(_bare_block(item, plain=plain) for item in content)
+    ids = ids_of(bare) if b'"id"' in raw or b'_id"' in raw or b'Id"' in raw else ()
+    message = Message(role_of(bare), digest, len(text), blocks, ids)
+    return MarkedMessage(message, tuple(_marks_of(value)) if marked else ())
+
+
+def _bare_block(value: Json, *, plain: bool) -> Block:
+    text = compact(value, plain=plain)
+    return Block(kind=kind_of(value), digest=xxhash.xxh3_128_digest(text), size=len(text))
+
+
+def _marks_of(value: Json) -> Iterator[Mark]:
+    """The cache marks in a message, by the block they stand on or, for Bedrock's points, behind."""
+    content = content_list(value)
+    place = 0
+    for item in [value] if content is None else content:
         if is_cache_point(item):
-            if blocks:
-                found.append(Mark(len(blocks) - 1, point_ttl(item)))
+            if place:
+                yield Mark(place - 1, point_ttl(item))
             continue
         ttl = mark_ttl(item)
         if ttl is not None:
-            found.append(Mark(len(blocks), ttl))
-        blocks.append(block_of(item, raw))
-    message = Message(role_of(value), digest, len(text), tuple(blocks), ids_of(value))
-    return MarkedMessage(message, tuple(found))
+            yield Mark(place, ttl)
+        place += 1
 
 
 def content_list(value: Json) -> list[Json] | None:
