@@ -332,4 +332,3 @@ def _finding(members: list[StepResult]) -> Finding:
         cacheable_usd=sum(cacheable) if cacheable else None,
         example=worst.step.number,
     )
-

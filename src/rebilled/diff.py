@@ -276,9 +276,7 @@ def _unequal_member(
     return None
 
 
-def _unequal_element(
-    before: list[Json], after: list[Json], logged: Json
-) -> tuple[str | int, Json, Json, Json] | None:
+def _unequal_element(before: list[Json], after: list[Json], logged: Json) -> tuple[str | int, Json, Json, Json] | None:
     places = list(range(len(after)))
     if isinstance(logged, list):
         places = [place for place, item in enumerate(logged) if not is_cache_point(item)]
@@ -330,7 +328,11 @@ def shared_scope(mine: Mapping[str, Json], theirs: Mapping[str, Json]) -> Mappin
     if "meta.workspace" not in mine or "meta.workspace" not in theirs:
         return mine
     names = [name for name in _ordered(mine, theirs) if name != "meta.api_key_fp" or name in theirs]
-    return {name: theirs[name] if name == "meta.api_key_fp" else mine[name] for name in names if name in mine or name == "meta.api_key_fp"}
+    return {
+        name: theirs[name] if name == "meta.api_key_fp" else mine[name]
+        for name in names
+        if name in mine or name == "meta.api_key_fp"
+    }
 
 
 def _ordered(mine: Mapping[str, Json], theirs: Mapping[str, Json]) -> list[str]:
@@ -361,7 +363,11 @@ def _cut(text: bytes, at: int) -> str:
     while start > 0 and text[start] & 0xC0 == 0x80:
         start -= 1
     piece = text[start : start + _EXCERPT * 4].decode("utf-8", "replace")
-    return ("…" if start else "") + piece[:_EXCERPT] + ("…" if len(piece) > _EXCERPT or start + _EXCERPT * 4 < len(text) else "")
+    return (
+        ("…" if start else "")
+        + piece[:_EXCERPT]
+        + ("…" if len(piece) > _EXCERPT or start + _EXCERPT * 4 < len(text) else "")
+    )
 
 
 def _start(prompt: Prompt, path: str) -> int | None:

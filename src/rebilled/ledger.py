@@ -50,8 +50,4 @@ def paid_ledger(usage: Usage, tokens: Ledger, rates: Rates) -> Ledger:
 def extra_usd(usage: Usage, tokens: int, rates: Rates) -> float:
     """Dollars that the first `tokens` behind the read cost above the read rate."""
     written, uncached = split(usage, tokens)
-    return (
-        write_usd(usage, written, rates)
-        + uncached * rates.uncached_input
-        - (written + uncached) * rates.cache_read
-    )
+    return write_usd(usage, written, rates) + uncached * rates.uncached_input - (written + uncached) * rates.cache_read

@@ -43,14 +43,16 @@ def _normal(value: Json, depth: int) -> Json:
 
 def _content(value: Json, depth: int) -> Json:
     """Content as a list of blocks, with neighbouring texts joined."""
-    items = value if isinstance(value, list) else [{"text": value}] if isinstance(value, str) else None
+    items: list[Json] | None = (
+        value if isinstance(value, list) else [{"text": value}] if isinstance(value, str) else None
+    )
     if items is None:
         return _normal(value, depth)
     joined: list[Json] = []
     for item in items:
         if is_cache_point(item):
             continue
-        part = {"text": item} if isinstance(item, str) else item
+        part: Json = {"text": item} if isinstance(item, str) else item
         last = joined[-1] if joined else None
         if _is_text(part) and _is_text(last) and isinstance(part, dict) and isinstance(last, dict):
             joined[-1] = {"text": f"{last['text']}\n{part['text']}"}

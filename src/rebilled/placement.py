@@ -42,7 +42,9 @@ def nearest_mark(step: Step, entry: Breakpoint) -> int | None:
     start = places.get(position_of(entry))
     if start is None:
         return None
-    behind = [places[key] - start for key in map(position_of, step.breakpoints) if key in places and places[key] >= start]
+    behind = [
+        places[key] - start for key in map(position_of, step.breakpoints) if key in places and places[key] >= start
+    ]
     return min(behind, default=None)
 
 

@@ -107,8 +107,7 @@ class Prompt:
         spans = (self.layout.elements(self.api.messages_key) or [])[first:last]
         key = self.api.messages_key
         return [
-            Item(f"$.{key}[{place}]", self.layout.raw[start:end])
-            for place, (start, end) in enumerate(spans, first)
+            Item(f"$.{key}[{place}]", self.layout.raw[start:end]) for place, (start, end) in enumerate(spans, first)
         ]
 
 

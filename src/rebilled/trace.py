@@ -224,7 +224,12 @@ class Reader:
         base = layout.shared_with
         tag = base.tag if base is not None else None
         hint = record.meta.get("provider")
-        if isinstance(tag, _Anchor) and base is not None and tag.hint == hint and list(base.members) == list(layout.members):
+        if (
+            isinstance(tag, _Anchor)
+            and base is not None
+            and tag.hint == hint
+            and list(base.members) == list(layout.members)
+        ):
             return tag.api
         return find_api(layout, record.url or "", hint if isinstance(hint, str) else "")
 
@@ -409,7 +414,9 @@ def _model_in_url(url: str) -> str:
 
     for sign in ("/models/", "/model/", "/deployments/"):
         if sign in url:
-            return unquote(url.split(sign, 1)[1].split("/")[0].split(":generate")[0].split(":stream")[0].split(":raw")[0])
+            return unquote(
+                url.split(sign, 1)[1].split("/")[0].split(":generate")[0].split(":stream")[0].split(":raw")[0]
+            )
     return ""
 
 
@@ -458,4 +465,3 @@ def read_records(items: Iterable[Record | Skip]) -> Trace:
     for item in items:
         reader.add(item)
     return reader.finish()
-

@@ -48,7 +48,10 @@ def _beyond_gate(evidence: Evidence) -> tuple[Cause, str]:
     figures = evidence.figures
     if figures is None:
         found = next(_applying(evidence, CONTENT_GROUPS), None)
-        return found or (named("none"), "The log reports no usage for this step; the request repeats the one it continues.")
+        return found or (
+            named("none"),
+            "The log reports no usage for this step; the request repeats the one it continues.",
+        )
     if not figures.missed:
         return _nothing_lost(evidence)
     found = next(_applying(evidence, range(3, 12)), None)
@@ -62,7 +65,9 @@ def _nothing_lost(evidence: Evidence) -> tuple[Cause, str]:
     figures = evidence.figures
     assert figures is not None
     if evidence.only_appended_unmarked and figures.repeat >= evidence.policy.minimum_tokens:
-        return named("breakpoint_stale"), "The history grew, but no cache mark moved along: what was added is paid in full at every step."
+        return named(
+            "breakpoint_stale"
+        ), "The history grew, but no cache mark moved along: what was added is paid in full at every step."
     cause = named("divergence_without_cost") if evidence.divergences else named("none")
     return cause, cause.applies(evidence) or cause.explanation
 

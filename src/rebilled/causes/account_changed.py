@@ -42,7 +42,12 @@ from rebilled.evidence import Evidence
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    return tell_parameter(evidence, "scope", ("meta.workspace", "meta.api_key_fp"), "{name} changed from {old} to {new}: caches are never shared between them.")
+    return tell_parameter(
+        evidence,
+        "scope",
+        ("meta.workspace", "meta.api_key_fp"),
+        "{name} changed from {old} to {new}: caches are never shared between them.",
+    )
 
 
 def on_openai(evidence: Evidence) -> bool:

@@ -46,7 +46,9 @@ def applies(evidence: Evidence) -> str | None:
     before, after = evidence.first_blocks()
     if not is_media(before) and not is_media(after):
         return None
-    what = "was replaced" if is_media(before) and not is_media(after) else "came in" if not is_media(before) else "changed"
+    what = (
+        "was replaced" if is_media(before) and not is_media(after) else "came in" if not is_media(before) else "changed"
+    )
     return f"An image, document or other media block {what} in the history."
 
 

@@ -40,7 +40,12 @@ from rebilled.evidence import Evidence
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    return tell_parameter(evidence, "scope", ("model", "modelId", "speed", "service_tier"), "{name} changed from {old} to {new}: caches are kept apart by it.")
+    return tell_parameter(
+        evidence,
+        "scope",
+        ("model", "modelId", "speed", "service_tier"),
+        "{name} changed from {old} to {new}: caches are kept apart by it.",
+    )
 
 
 CAUSE = Cause(

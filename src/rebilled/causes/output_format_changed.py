@@ -45,7 +45,7 @@ def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     if not messages_cached(evidence):
         return None
-    names = ("text", "response_format", "generationConfig.responseSchema")
+    names: tuple[str, ...] = ("text", "response_format", "generationConfig.responseSchema")
     if part_changed(evidence, "output_config", "format", inside=True):
         names = (*names, "output_config")
     return tell_parameter(evidence, "message_level", names, "{name} changed from {old} to {new}.")

@@ -63,7 +63,11 @@ def lost_reasoning_key(before: Json, after: Json) -> bool:
         return False
     lost = [key for key in before if key not in after]
     keys = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
-    return bool(lost) and all(key in keys for key in lost) and all(same(before[key], after[key]) for key in after if key in before)
+    return (
+        bool(lost)
+        and all(key in keys for key in lost)
+        and all(same(before[key], after[key]) for key in after if key in before)
+    )
 
 
 CAUSE = Cause(

@@ -44,7 +44,7 @@ def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     if not messages_cached(evidence):
         return None
-    names = ("thinking", "reasoning", "reasoning_effort", "generationConfig.thinkingConfig")
+    names: tuple[str, ...] = ("thinking", "reasoning", "reasoning_effort", "generationConfig.thinkingConfig")
     if part_changed(evidence, "output_config", "format", inside=False):
         names = (*names, "output_config")
     return tell_parameter(evidence, "message_level", names, "{name} changed from {old} to {new}.")

@@ -38,7 +38,12 @@ from rebilled.evidence import Evidence
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    return tell_parameter(evidence, "scope", ("meta.endpoint", "meta.region"), "{name} changed from {old} to {new}: another place holds another cache.")
+    return tell_parameter(
+        evidence,
+        "scope",
+        ("meta.endpoint", "meta.region"),
+        "{name} changed from {old} to {new}: another place holds another cache.",
+    )
 
 
 CAUSE = Cause(

@@ -43,7 +43,9 @@ from rebilled.providers.api import ROUTING
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    return tell_parameter(evidence, "routing", ROUTING, "{name} changed from {old} to {new}: it steers where a request goes.")
+    return tell_parameter(
+        evidence, "routing", ROUTING, "{name} changed from {old} to {new}: it steers where a request goes."
+    )
 
 
 CAUSE = Cause(

@@ -43,7 +43,9 @@ from rebilled.evidence import Evidence
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     del evidence
-    return "Nothing in the request explains the loss: the same prefix was sent in time, and the provider did not find it."
+    return (
+        "Nothing in the request explains the loss: the same prefix was sent in time, and the provider did not find it."
+    )
 
 
 CAUSE = Cause(

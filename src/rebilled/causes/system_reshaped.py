@@ -45,7 +45,9 @@ def applies(evidence: Evidence) -> str | None:
     if "".join(before.split()) != "".join(after.split()):
         return None
     mine, theirs = len(evidence.before.system), len(evidence.after.system)
-    cut = f"it was cut into {mine} and is now cut into {theirs} parts" if mine != theirs else "only its white space moved"
+    cut = (
+        f"it was cut into {mine} and is now cut into {theirs} parts" if mine != theirs else "only its white space moved"
+    )
     return f"The system prompt says the same, word for word: {cut}."
 
 

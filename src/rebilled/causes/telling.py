@@ -5,7 +5,6 @@ from __future__ import annotations
 from rebilled.diff import parameter_groups, same
 from rebilled.evidence import Evidence
 from rebilled.model import Json
-from rebilled.providers.content import canonical
 from rebilled.providers.elements import kind_of
 from rebilled.spans import dump_json
 
@@ -93,9 +92,13 @@ def tell_order(before: list[str], after: list[str]) -> str:
     moved, merged = moved_servers(before, after)
     named = [server or "the tools without a server" for server in moved]
     if moved and not merged:
-        return f"The same {len(after)} tools in another order: {join(named)} moved inside; the other servers stood still."
+        return (
+            f"The same {len(after)} tools in another order: {join(named)} moved inside; the other servers stood still."
+        )
     if not moved:
-        return f"The same {len(after)} tools in another order: each server kept its own, but they were merged differently."
+        return (
+            f"The same {len(after)} tools in another order: each server kept its own, but they were merged differently."
+        )
     if named == ["the tools without a server"] and len(_by_server(before)) == 1:
         return f"The same {len(after)} tools in another order."
     return f"The same {len(after)} tools in another order: {join(named)} moved inside, and the servers were merged differently."
@@ -123,5 +126,3 @@ def is_tool_result(value: Json) -> bool:
 def is_media(value: Json) -> bool:
     """Whether a block is an image, a document, audio or video."""
     return isinstance(value, dict) and (kind_of(value) in _MEDIA or any(key in value for key in _MEDIA_KEYS))
-
-

@@ -45,7 +45,12 @@ def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     if not messages_cached(evidence):
         return None
-    return tell_parameter(evidence, "message_level", ("tool_choice", "parallel_tool_calls", "toolConfig.toolChoice", "toolConfig"), "{name} changed from {old} to {new}.")
+    return tell_parameter(
+        evidence,
+        "message_level",
+        ("tool_choice", "parallel_tool_calls", "toolConfig.toolChoice", "toolConfig"),
+        "{name} changed from {old} to {new}.",
+    )
 
 
 CAUSE = Cause(

@@ -46,7 +46,9 @@ def applies(evidence: Evidence) -> str | None:
     late = evidence.before_first_token_s
     if late is None or late <= 0:
         return None
-    return f"It started {late:.1f} s before the first byte of the response that wrote the entry: not yet there to be read."
+    return (
+        f"It started {late:.1f} s before the first byte of the response that wrote the entry: not yet there to be read."
+    )
 
 
 CAUSE = Cause(

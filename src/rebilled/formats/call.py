@@ -125,9 +125,7 @@ def _read_url(outer: Members, request: Request, headers: Mapping[str, str], meta
     found = None
     for members in (request.wrapper, outer):
         if members is not None and found is None and members.shape[URL_KEYS]:
-            found = next(
-                (text for key in members.shape[URL_KEYS] if _is_address(text := string_of(members.get(key)))), None
-            )
+            found = _find_address(members)
     host = headers.get("host", "").partition(":")[0] or None
     if found is not None:
         url, url_host, mark = scrub_url(found)

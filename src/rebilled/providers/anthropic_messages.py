@@ -13,8 +13,23 @@ from rebilled.providers.api import Api, count, dig, error_text, text_at
 from rebilled.spans import Layout
 
 _MESSAGES_ENDPOINTS = ("/v1/messages", "/invoke", ":rawPredict", ":streamRawPredict")
-_OWN_KEYS = ("system", "thinking", "anthropic_version", "anthropic_beta", "context_management", "stop_sequences", "top_k")
-_FOREIGN_KEYS = ("reasoning_effort", "response_format", "stream_options", "frequency_penalty", "parallel_tool_calls", "functions")
+_OWN_KEYS = (
+    "system",
+    "thinking",
+    "anthropic_version",
+    "anthropic_beta",
+    "context_management",
+    "stop_sequences",
+    "top_k",
+)
+_FOREIGN_KEYS = (
+    "reasoning_effort",
+    "response_format",
+    "stream_options",
+    "frequency_penalty",
+    "parallel_tool_calls",
+    "functions",
+)
 
 
 def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:

@@ -7,7 +7,9 @@ from typing import Final
 
 from rebilled.model import Json
 
-FREE_FORM: Final = frozenset({"input_schema", "parameters", "inputSchema", "input", "arguments", "args", "response", "json"})
+FREE_FORM: Final = frozenset(
+    {"input_schema", "parameters", "inputSchema", "input", "arguments", "args", "response", "json"}
+)
 """Keys whose values are free-form JSON: inside them the order of keys is content."""
 
 ATTRIBUTION: Final = "x-anthropic-billing-header:"

@@ -150,7 +150,7 @@ def read_message(raw: bytes) -> MarkedMessage:
     digest = xxhash.xxh3_128_digest(text)
     content = content_list(bare)
     if content is None:
-        blocks = (Block(kind=kind_of(bare), digest=digest, size=len(text)),)
+        blocks: tuple[Block, ...] = (Block(kind=kind_of(bare), digest=digest, size=len(text)),)
     else:
         blocks = tuple(_bare_block(item, plain=plain) for item in content)
     ids = ids_of(bare) if b'"id"' in raw or b'_id"' in raw or b'Id"' in raw else ()

@@ -51,7 +51,7 @@ def read_usage(usage: Json) -> Usage | None:
         or count(usage, "cached_tokens")
         or count(usage, "cache_read_input_tokens")
     )
-    reported = isinstance(details, dict) and "cache_write_tokens" in details or "cache_creation_input_tokens" in usage
+    reported = (isinstance(details, dict) and "cache_write_tokens" in details) or "cache_creation_input_tokens" in usage
     write = count(details, "cache_write_tokens") or count(usage, "cache_creation_input_tokens")
     return included_usage(total, read, write, count(usage, "completion_tokens"), writes_reported=reported)
 

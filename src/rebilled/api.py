@@ -1,0 +1,103 @@
+"""The public Python interface: read a trace, analyse it, look at it as frames, plots or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rebilled import analysis as pipeline
+from rebilled.model import Finding, StepResult
+from rebilled.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    from plotly.graph_objects import Figure
+
+Paths = str | Path | Iterable[str | Path]
+
+
+class Analysis:
+    """What was found in a trace. Frames are made when first asked for.
+
+    results: one StepResult a step, in time order. found: the findings, dearest first.
+    """
+
+    def __init__(self, inner: pipeline.Analysis) -> None:
+        self.inner = inner
+        self.results: list[StepResult] = inner.results
+        self.found: list[Finding] = inner.findings
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """The whole report as plain values, `rebilled.report/1`."""
+        from rebilled.reports.json import report_object
+        from rebilled.reports.report import Options
+
+        return report_object(self.inner, Options())
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """Tokens and US dollars of all steps together, as in the report."""
+        totals: dict[str, Any] = self.report["totals"]
+        return totals
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """One row a step: tokens, US dollars, verdict, and the byte that moved."""
+        from rebilled.frames import steps_frame
+
+        return steps_frame(self.inner)
+
+    @cached_property
+    def findings(self) -> pl.DataFrame:
+        """One row a finding, dearest first."""
+        from rebilled.frames import findings_frame
+
+        return findings_frame(self.inner)
+
+    @cached_property
+    def blocks(self) -> pl.DataFrame:
+        """One row a tool, system entry or new message block of each step, and whether it moved."""
+        from rebilled.frames import blocks_frame
+
+        return blocks_frame(self.inner)
+
+    def plot_timeline(self, run_id: str | None = None) -> Figure:
+        """Input tokens of every step by how they were billed, with a mark where the prefix broke."""
+        from rebilled.plot import timeline
+
+        return timeline(self.inner, run_id)
+
+    def __repr__(self) -> str:
+        """A line with the steps, the bill and what was billed again."""
+        cost = self.totals["cost"]
+        bill = f"${cost['total_usd']:.4f}" if cost else "no price"
+        extra = self.totals["rebilled_usd"]
+        return f"<rebilled.Analysis: {len(self.results)} steps, {bill}, ${extra:.4f} re-billed, {len(self.found)} findings>"
+
+
+def read(paths: Paths) -> Trace:
+    """The trace in a file, a folder, a glob, or several of them; what cannot be read is listed in `.skipped`.
+
+    Raises InputError for a path that is not there.
+    """
+    return pipeline.read([paths] if isinstance(paths, (str, Path)) else paths)
+
+
+def analyze(trace: Trace | Paths, *, prices: str | Path | None = None) -> Analysis:
+    """The verdict, the accounts and the US dollars of every step.
+
+    prices: a file with contract rates, beside the packaged list prices.
+    Raises InputError for a path or a price file that cannot be used.
+    """
+    from rebilled.pricing import Prices
+
+    source = trace if isinstance(trace, Trace) else read(trace)
+    return Analysis(pipeline.analyze(source, Prices.load(Path(prices) if prices is not None else None)))
+
+
+def plot_timeline(analysis: Analysis, run_id: str | None = None) -> Figure:
+    """Input tokens of every step by how they were billed, with a mark where the prefix broke."""
+    return analysis.plot_timeline(run_id)
