@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from rebilled.causes import by_name
 from rebilled.errors import RecordError
@@ -59,8 +60,7 @@ class PriceList(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Analysis:
+class Analysis(msgspec.Struct):
     """Everything found about a trace: one result a step, and the findings, dearest first."""
 
     trace: Trace
@@ -68,7 +68,7 @@ class Analysis:
     findings: list[Finding]
     price_source: str
     price_date: str
-    unpriced_models: list[str] = field(default_factory=list)
+    unpriced_models: list[str] = msgspec.field(default_factory=list)
 
     def result(self, number: int) -> StepResult:
         """The result of the step with this number, counted from 1."""
@@ -188,14 +188,13 @@ def analyze(trace: Trace, prices: PriceList) -> Analysis:
     )
 
 
-@dataclass(slots=True)
-class Judge:
+class Judge(msgspec.Struct):
     """Judges the steps of a trace in their order."""
 
     trace: Trace
-    prompts: dict[int, Prompt] = field(default_factory=dict)
-    places: set[tuple[object, ...]] = field(default_factory=set)
-    unkeyed: dict[tuple[str, bytes, bytes], int] = field(default_factory=lambda: defaultdict(int))
+    prompts: dict[int, Prompt] = msgspec.field(default_factory=dict)
+    places: set[tuple[object, ...]] = msgspec.field(default_factory=set)
+    unkeyed: dict[tuple[str, bytes, bytes], int] = msgspec.field(default_factory=lambda: defaultdict(int))
 
     def verdict(self, step: Step) -> Verdict:
         """The verdict on one step; a body that can no longer be read is said so, never raised."""

@@ -75,7 +75,8 @@ class Analysis:
         cost = self.totals["cost"]
         bill = f"${cost['total_usd']:.4f}" if cost else "no price"
         extra = self.totals["rebilled_usd"]
-        return f"<rebilled.Analysis: {len(self.results)} steps, {bill}, ${extra:.4f} re-billed, {len(self.found)} findings>"
+        lost = f"${extra:.4f} re-billed, {len(self.found)} findings"
+        return f"<rebilled.Analysis: {len(self.results)} steps, {bill}, {lost}>"
 
 
 def read(paths: Paths) -> Trace:

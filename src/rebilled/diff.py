@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from rebilled.errors import RecordError
 from rebilled.model import Divergence, Json, SectionName
@@ -21,8 +22,7 @@ _MOST_MOVERS = 50
 _TOKEN = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where two trees first differ: the path as logged in the later one, and the two values there."""
 
     path: str
@@ -401,7 +401,7 @@ def _printed(token: str) -> int:
     if token[0] != "\\" or token[1] in '"\\bfnrt':
         return len(token.encode("utf-8"))
     if token[1] == "u":
-        code = int(token[2:], 16)
+        code = int(token.removeprefix("\\u"), 16)
         if code < 0x20:
             return 2 if code in (8, 9, 10, 12, 13) else 6
         if code in (0x22, 0x5C):

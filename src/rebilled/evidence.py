@@ -61,7 +61,7 @@ class Evidence:
 
     @property
     def after(self) -> Prompt:
-        """This step's prompt."""
+        """The prompt of the judged step."""
         return self.prompt(self.step)
 
     @cached_property
@@ -71,7 +71,7 @@ class Evidence:
 
     @property
     def usage(self) -> Usage | None:
-        """This step's reported tokens."""
+        """The reported tokens of the judged step."""
         return self.step.usage
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from rebilled.diff import shared_depth
 from rebilled.lineage import last_mark, prefix_bytes
@@ -18,8 +18,7 @@ _SLACK_TOKENS = 8
 _SLACK_SHARE = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(msgspec.Struct, frozen=True):
     """The tokens of one comparison.
 
     cached: what the compared step had in the cache. gone: what of it stands nowhere in this step. expected: what
@@ -184,8 +183,7 @@ def _value(prompt: Prompt, name: SectionName, element: int, place: int) -> Json:
     return item.value if name == "system" else content_of(item.value)[place]
 
 
-@dataclass(slots=True)
-class _Counterparts:
+class _Counterparts(msgspec.Struct):
     """Finds what an earlier block has become in the later step: equal in meaning, at its place, or part of another."""
 
     after: Prompt

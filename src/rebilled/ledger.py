@@ -6,7 +6,7 @@ from rebilled.model import Ledger, Rates, Usage
 
 
 def token_ledger(usage: Usage, rebilled_tokens: int, *, needs_marks: bool) -> Ledger:
-    """The input tokens by account. A prompt is read, then written, then uncached; re-billed is the first behind the read.
+    """The input tokens by account. A prompt is read, then written, then uncached; re-billed comes behind the read.
 
     outside_breakpoints: uncached tokens that are not re-billed, where the provider caches only at marks.
     """

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from rebilled.model import Breakpoint, Node, Step
 from rebilled.providers.policy import policy_of
@@ -24,29 +25,27 @@ SimilarSystem = Callable[[Step, Step], bool]
 """Whether two system prompts share at least half of the longer one's bytes."""
 
 
-@dataclass(slots=True)
-class Link:
+class Link(msgspec.Struct):
     """What a step is compared with: the earlier step, and whether it starts a lineage of its own."""
 
     compared: Step | None
     starts: bool
 
 
-@dataclass(slots=True)
-class Lineage:
+class Lineage(msgspec.Struct):
     """The steps seen so far, in time order, indexed so that each new one finds its predecessor quickly."""
 
     shared_prefix: SharedPrefix
     similar_system: SimilarSystem
-    by_tree: dict[Node, list[Step]] = field(default_factory=lambda: defaultdict(list))
-    by_state: dict[tuple[State, Node | None], list[Step]] = field(default_factory=lambda: defaultdict(list))
-    by_session: dict[tuple[str, str], list[Step]] = field(default_factory=lambda: defaultdict(list))
-    by_tools: dict[tuple[str, bytes], list[Step]] = field(default_factory=lambda: defaultdict(list))
-    by_id: dict[tuple[str, str], list[Node]] = field(default_factory=lambda: defaultdict(list))
-    states: set[State] = field(default_factory=set)
-    ends: dict[tuple[Node, State], Step] = field(default_factory=dict)
-    fronts: dict[tuple[str, bytes, bytes, Node | None], Step] = field(default_factory=dict)
-    links: dict[int, Link] = field(default_factory=dict)
+    by_tree: dict[Node, list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    by_state: dict[tuple[State, Node | None], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    by_session: dict[tuple[str, str], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    by_tools: dict[tuple[str, bytes], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    by_id: dict[tuple[str, str], list[Node]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    states: set[State] = msgspec.field(default_factory=set)
+    ends: dict[tuple[Node, State], Step] = msgspec.field(default_factory=dict)
+    fronts: dict[tuple[str, bytes, bytes, Node | None], Step] = msgspec.field(default_factory=dict)
+    links: dict[int, Link] = msgspec.field(default_factory=dict)
     runs: int = 0
     stamp: int = 0
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+import msgspec
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 SectionName = Literal["tools", "system", "messages", "params", "none"]
 Confidence = Literal["confirmed", "likely", "possible"]
 TokenMethod = Literal["reported", "calibrated", "estimated"]
@@ -15,8 +16,7 @@ TokenMethod = Literal["reported", "calibrated", "estimated"]
 # ---- what was read ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """Where a record stands: its file, its 1-based line (or place in a document) and its first byte."""
 
     path: str
@@ -24,8 +24,7 @@ class Source:
     byte_offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(msgspec.Struct, frozen=True):
     """Something in the input that gave no step, with the reason as one word and a sentence."""
 
     path: str
@@ -34,8 +33,7 @@ class Skip:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One logged call as a format gives it: bodies still as JSON text, everything around them sorted out.
 
     body: the request body as UTF-8 JSON text, None where the log has none.
@@ -52,7 +50,7 @@ class Record:
     as_sent: bool = True
     response: bytes | None = None
     events: tuple[bytes, ...] = ()
-    meta: Mapping[str, Json] = field(default_factory=dict)
+    meta: Mapping[str, Json] = msgspec.field(default_factory=dict)
     url: str | None = None
     status: int | None = None
     error: str | None = None
@@ -65,8 +63,7 @@ class Record:
 # ---- what it means ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Tokens of one call, disjoint: input = cache read + cache write + uncached input.
 
     write_split: False when the 5m/1h split of the writes was not reported and comes from the request's marks.
@@ -84,8 +81,7 @@ class Usage:
     writes_reported: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What a response says: usage, model and ids as served, the tier billed, or the error."""
 
     usage: Usage | None = None
@@ -98,8 +94,7 @@ class Reply:
     diagnosis: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """One tool, system entry or content block: a digest and the bytes of its compact JSON.
 
     digest: 16 bytes, blind to `cache_control` and to key order outside free-form JSON.
@@ -112,16 +107,14 @@ class Block:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """A cache mark on one block of a section or message: which block, and the lifetime asked for in seconds."""
 
     block: int
     ttl_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """The tools or the system prompt of a step; size is the bytes of its elements joined by commas."""
 
     blocks: tuple[Block, ...] = ()
@@ -130,8 +123,7 @@ class Section:
     marks: tuple[Mark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One element of the messages section, without its cache marks."""
 
     role: str
@@ -141,8 +133,7 @@ class Message:
     ids: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(msgspec.Struct, eq=False):
     """A history of messages as one node of a tree that runs share: this message after the parent's.
 
     size: bytes of the whole history, joined by commas. first_user: depth of the first user message on the way
@@ -155,7 +146,7 @@ class Node:
     size: int = 0
     first_user: int = 0
     first: Node | None = None
-    children: dict[bytes, Node] = field(default_factory=dict)
+    children: dict[bytes, Node] = msgspec.field(default_factory=dict)
     visited: bool = False
     stamp: int = 0
 
@@ -193,8 +184,7 @@ class Node:
         return node
 
 
-@dataclass(frozen=True, slots=True)
-class Breakpoint:
+class Breakpoint(msgspec.Struct, frozen=True):
     """The end of a block marked for caching: 0-based element of a section, block inside it, lifetime in seconds."""
 
     section: SectionName
@@ -203,8 +193,7 @@ class Breakpoint:
     ttl_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class BodyRef:
+class BodyRef(msgspec.Struct, frozen=True):
     """Where a request body can be read again: a numbered store, first byte, length in bytes."""
 
     store: int
@@ -212,24 +201,22 @@ class BodyRef:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(msgspec.Struct, frozen=True):
     """The parameter groups of a step that decide whether a cache entry can be found, null counting as absent.
 
     The keys are texts that are equal wherever the group means the same; with a workspace the API key's
     fingerprint is no part of scope_key.
     """
 
-    scope: Mapping[str, Json] = field(default_factory=dict)
-    message_level: Mapping[str, Json] = field(default_factory=dict)
-    routing: Mapping[str, Json] = field(default_factory=dict)
+    scope: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    message_level: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    routing: Mapping[str, Json] = msgspec.field(default_factory=dict)
     scope_key: str = "{}"
     level_key: str = "{}"
     routing_key: str = "{}"
 
 
-@dataclass(slots=True)
-class Step:
+class Step(msgspec.Struct):
     """One request with its response: digests and references, never the texts.
 
     api: the body's shape, e.g. `anthropic.messages`; steps of different shapes are never compared.
@@ -294,8 +281,7 @@ class Step:
 # ---- what was found --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(msgspec.Struct, frozen=True):
     """The first byte at which a section or parameter stops repeating the compared step.
 
     byte_offset: in the section's own bytes; prefix_offset: with the sections before it; raw_before/raw_after: in
@@ -317,8 +303,7 @@ class Divergence:
     invalidated_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(msgspec.Struct, frozen=True):
     """US dollars of one call, by what was paid for."""
 
     total_usd: float
@@ -328,8 +313,7 @@ class Cost:
     output_usd: float
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(msgspec.Struct, frozen=True):
     """US dollars per token that one call is billed at; write rates by lifetime.
 
     source: where the figures come from. Kinds that a model does not have are billed as uncached input.
@@ -358,8 +342,7 @@ class Rates:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """Why a step read what it read: cause, places, and the tokens billed again.
 
     rebilled_tokens: None without usage or compared step. servers: for a reordered tool list, the MCP servers whose
@@ -386,8 +369,7 @@ class Verdict:
         return self.movers[0] if self.movers else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(msgspec.Struct, frozen=True):
     """The input of one call, every token or dollar in exactly one account."""
 
     cache_read: float
@@ -396,8 +378,7 @@ class Ledger:
     outside_breakpoints: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepResult:
+class StepResult(msgspec.Struct, frozen=True):
     """One step with everything that was found about it.
 
     rebilled_usd, cacheable_usd: what re-billed and never-cached repeated tokens cost above the read rate, None where
@@ -413,8 +394,7 @@ class StepResult:
     cacheable_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One thing to mend: the steps it hit and what they cost."""
 
     code: str

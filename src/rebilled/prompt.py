@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from rebilled.model import Json, SectionName, Step
 from rebilled.providers import APIS
 from rebilled.providers.api import Api
@@ -17,8 +19,7 @@ from rebilled.spans import Layout, dump_json, element_spans, member_spans, parse
 _PART = re.compile(r'\.([^.\[\]]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]')
 
 
-@dataclass(slots=True, eq=False)
-class Item:
+class Item(msgspec.Struct, eq=False):
     """One element of a section: its path as logged and its raw text."""
 
     path: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+
+import msgspec
 
 from rebilled.errors import RecordError
 from rebilled.figures import half_shared
@@ -15,12 +16,11 @@ from rebilled.trace import Trace
 _KEPT = 64
 
 
-@dataclass(slots=True)
-class Texts:
+class Texts(msgspec.Struct):
     """Rendered sections of steps, read again when needed; the last few are kept."""
 
     trace: Trace
-    kept: OrderedDict[tuple[int, str], bytes] = field(default_factory=OrderedDict)
+    kept: OrderedDict[tuple[int, str], bytes] = msgspec.field(default_factory=OrderedDict)
 
     def rendered(self, step: Step, name: SectionName) -> bytes:
         """A section as its elements' compact JSON joined by commas; empty where the body cannot be read again."""

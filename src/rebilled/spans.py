@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 import orjson
@@ -170,8 +169,7 @@ def element_spans(raw: bytes, start: int, end: int) -> list[tuple[int, int]] | N
     return found
 
 
-@dataclass(slots=True)
-class Layout:
+class Layout(msgspec.Struct):
     """The spans of one body: its members, and the elements of those arrays that may repeat.
 
     shared_with: the earlier layout it was built upon, or None. shared_elements: of array `shared_key`, how many
@@ -181,7 +179,7 @@ class Layout:
 
     raw: bytes
     members: dict[str, tuple[int, int]]
-    arrays: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    arrays: dict[str, list[tuple[int, int]]] = msgspec.field(default_factory=dict)
     shared_with: Layout | None = None
     shared_key: str = ""
     shared_elements: int = 0

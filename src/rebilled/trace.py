@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import IO
+
+import msgspec
 
 from rebilled.errors import RecordError
 from rebilled.lineage import Lineage
@@ -34,12 +35,11 @@ _ANCHOR_BYTES = 48 << 20
 FIRST_PARTY = "api.anthropic.com"
 
 
-@dataclass(slots=True)
-class Bodies:
+class Bodies(msgspec.Struct):
     """Where request bodies can be read again: the files themselves, and one unlinked spool for unpacked ones."""
 
-    paths: list[str] = field(default_factory=list)
-    numbers: dict[str, int] = field(default_factory=dict)
+    paths: list[str] = msgspec.field(default_factory=list)
+    numbers: dict[str, int] = msgspec.field(default_factory=dict)
     spool: IO[bytes] | None = None
 
     def keep(self, record: Record) -> BodyRef | None:
@@ -75,14 +75,13 @@ class Bodies:
         return data
 
 
-@dataclass(slots=True)
-class Trace:
+class Trace(msgspec.Struct):
     """Everything that was read: steps in time order, what was skipped and why, and how to read bodies again."""
 
-    steps: list[Step] = field(default_factory=list)
-    skipped: list[Skip] = field(default_factory=list)
-    bodies: Bodies = field(default_factory=Bodies)
-    paths: list[str] = field(default_factory=list)
+    steps: list[Step] = msgspec.field(default_factory=list)
+    skipped: list[Skip] = msgspec.field(default_factory=list)
+    bodies: Bodies = msgspec.field(default_factory=Bodies)
+    paths: list[str] = msgspec.field(default_factory=list)
     files: int = 0
     bytes: int = 0
     records: int = 0
@@ -112,18 +111,17 @@ def layout_of(raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "") -> L
         return Layout.from_value(value)
 
 
-@dataclass(slots=True)
-class Reader:
+class Reader(msgspec.Struct):
     """Turns records into steps, one by one; `finish` gives the trace."""
 
-    trace: Trace = field(default_factory=Trace)
-    elements: Elements = field(default_factory=Elements)
-    anchors: list[Layout] = field(default_factory=list)
-    roots: dict[str, Node] = field(default_factory=dict)
-    by_response: dict[str, int] = field(default_factory=dict)
-    parameters: dict[tuple[object, ...], Parameters] = field(default_factory=dict)
-    clock: dict[str, float] = field(default_factory=dict)
-    order: list[float] = field(default_factory=list)
+    trace: Trace = msgspec.field(default_factory=Trace)
+    elements: Elements = msgspec.field(default_factory=Elements)
+    anchors: list[Layout] = msgspec.field(default_factory=list)
+    roots: dict[str, Node] = msgspec.field(default_factory=dict)
+    by_response: dict[str, int] = msgspec.field(default_factory=dict)
+    parameters: dict[tuple[object, ...], Parameters] = msgspec.field(default_factory=dict)
+    clock: dict[str, float] = msgspec.field(default_factory=dict)
+    order: list[float] = msgspec.field(default_factory=list)
 
     def add(self, item: Record | Skip) -> None:
         """Take in one record, or note what a format could not read."""
@@ -321,8 +319,7 @@ class Reader:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(msgspec.Struct, frozen=True):
     """The system section of a body, and how many leading messages belong to it."""
 
     full: Section
@@ -331,8 +328,7 @@ class _Head:
     leading: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
+class _Anchor(msgspec.Struct, frozen=True):
     """What is known of a body that later ones may repeat."""
 
     api: Api
@@ -357,9 +353,9 @@ def read_reply(api: Api, record: Record) -> Reply:
     events = [parse_json(event) for event in record.events]
     reply = api.read_reply(response, events)
     if record.error and not reply.error:
-        reply = replace(reply, error=record.error)
+        reply = msgspec.structs.replace(reply, error=record.error)
     if record.status is not None and record.status >= 400 and not reply.error:
-        reply = replace(reply, error=f"HTTP {record.status}")
+        reply = msgspec.structs.replace(reply, error=f"HTTP {record.status}")
     return reply
 
 
@@ -435,7 +431,7 @@ def _section_marks(name: str, section: Section) -> tuple[Breakpoint, ...]:
 
 def shift_system(marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
     """The breakpoints once the first system entry is no part of the prompt."""
-    moved = [replace(mark, element=mark.element - 1) if mark.section == "system" else mark for mark in marks]
+    moved = [msgspec.structs.replace(mark, element=mark.element - 1) if mark.section == "system" else mark for mark in marks]
     return tuple(mark for mark in moved if mark.element >= 0)
 
 
@@ -455,8 +451,8 @@ def _settle_writes(reply: Reply, marks: tuple[Breakpoint, ...]) -> Reply:
     usage = reply.usage
     if usage is None or usage.write_split or not marks or any(mark.ttl_s != 3600 for mark in marks):
         return reply
-    hour = replace(usage, cache_write_5m_tokens=0, cache_write_1h_tokens=usage.cache_write_tokens)
-    return replace(reply, usage=hour)
+    hour = msgspec.structs.replace(usage, cache_write_5m_tokens=0, cache_write_1h_tokens=usage.cache_write_tokens)
+    return msgspec.structs.replace(reply, usage=hour)
 
 
 def read_records(items: Iterable[Record | Skip]) -> Trace:

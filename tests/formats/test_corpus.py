@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.build import read_all
+from .build import read_all
 
 FOLDER = os.environ.get("REBILLED_CORPUS", "")
 

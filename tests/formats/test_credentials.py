@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rebilled.model import Record
 
-from formats.build import KEY, body, call, read, read_one, reply, write
+from .build import KEY, body, call, read, read_one, reply, write
 
 NAMES = ["x-api-key", "authorization", "api-key", "x-goog-api-key", "cookie", "set-cookie", "proxy-authorization"]
 
@@ -75,7 +75,9 @@ def test_a_key_in_the_request_headers_leaves_its_fingerprint(tmp_path: Path, hea
 
 
 def test_a_key_has_one_fingerprint_in_either_header(tmp_path: Path) -> None:
-    logged = [{"request": {"headers": h, "body": body()}} for h in ({"x-api-key": KEY}, {"Authorization": f"Bearer {KEY}"})]
+    logged = [
+        {"request": {"headers": h, "body": body()}} for h in ({"x-api-key": KEY}, {"Authorization": f"Bearer {KEY}"})
+    ]
     records, _ = read(write(tmp_path, "a.jsonl", *logged))
     assert records[0].meta["api_key_fp"] == records[1].meta["api_key_fp"]
 
@@ -85,7 +87,9 @@ def test_a_logged_fingerprint_is_kept(tmp_path: Path) -> None:
     assert read_one(write(tmp_path, "a.jsonl", logged)).meta["api_key_fp"] == "k-1"
 
 
-@pytest.mark.parametrize("value", ["Bearer eyJhbGci.e30.x", "AWS4-HMAC-SHA256 Credential=A/b", "[REDACTED]", "sk-***", "***"])
+@pytest.mark.parametrize(
+    "value", ["Bearer eyJhbGci.e30.x", "AWS4-HMAC-SHA256 Credential=A/b", "[REDACTED]", "sk-***", "***"]
+)
 def test_what_changes_by_the_hour_or_is_masked_has_no_fingerprint(tmp_path: Path, value: str) -> None:
     logged = {"request": {"headers": {"authorization": value}, "body": body()}}
     assert "api_key_fp" not in read_one(write(tmp_path, "a.jsonl", logged)).meta
@@ -103,6 +107,11 @@ def test_keys_in_meta_body_and_errors_are_taken_out(tmp_path: Path) -> None:
 
 
 def test_account_headers_give_the_workspace_and_beta_headers_the_beta(tmp_path: Path) -> None:
-    headers = {"OpenAI-Organization": "org-1", "openai-project": "proj-2", "Anthropic-Beta": "a,b", "anthropic-version": "v"}
+    headers = {
+        "OpenAI-Organization": "org-1",
+        "openai-project": "proj-2",
+        "Anthropic-Beta": "a,b",
+        "anthropic-version": "v",
+    }
     meta = read_one(write(tmp_path, "a.jsonl", {"request": {"headers": headers, "body": body()}})).meta
     assert meta == {"workspace": "org-1/proj-2", "anthropic_beta": "a,b", "anthropic_version": "v"}

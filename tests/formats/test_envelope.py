@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formats.build import body, call, compact, parsed, read, read_one, reply, write
+from .build import body, call, compact, parsed, read, read_one, reply, write
 
 SSE = (
     'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":3}}}\n\n'
@@ -232,7 +232,7 @@ def test_the_request_id_is_found_wherever_it_is(tmp_path: Path, logged: Any) -> 
 )
 def test_odd_json_is_still_read(tmp_path: Path, raw: str, expected: Any, pad: str) -> None:
     text = raw % (f',"pad":"{pad}"' if pad else "")
-    line = '{"timestamp":"2026-11-03T09:00:00Z","request":%s,"response":%s}' % (text, compact(reply()))
+    line = f'{{"timestamp":"2026-11-03T09:00:00Z","request":{text},"response":{compact(reply())}}}'
     record = read_one(write(tmp_path, "a.jsonl", line))
     assert record.started_at is not None
     assert parsed(record.response) == reply()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from rebilled.formats import compression
-from formats.build import call, compact, read, write
-from rebilled.formats import File
+from rebilled.formats import File, compression
+
+from .build import call, compact, read, write
 
 LINES = (compact(call()) + "\n").encode() * 3
 
@@ -83,7 +83,7 @@ def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:
 def test_a_file_without_permission_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "a.jsonl", call())
 
-    def refuse(self: Path, *args: object) -> None:
+    def refuse(self: Path, _mode: str) -> None:
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "open", refuse)
@@ -109,14 +109,16 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     assert (len(records), skips) == (3, [])
 
 
-def test_lines_are_numbered_and_placed_also_across_pages_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_numbered_and_placed_also_across_pages_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("rebilled.formats.file._RELEASE_BYTES", 4096)
     texts = [b"%d " % n + b"x" * (n * 37 % 9000) for n in range(300)]
     with File(str(write(tmp_path, "a.txt", b"\n".join(texts)))) as file:
         found = list(file.lines())
         assert [line.text for line in found] == texts
         assert [line.number for line in found] == list(range(1, 301))
-        assert all(file.read(line.offset, 3) == (line.text or b"")[:3] for line in found)
+        assert all(file.read(line.offset, 2) == (line.text or b"")[:2] for line in found)
 
 
 def test_a_line_that_is_too_long_has_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from formats.build import call, read, write
 from rebilled import formats
 from rebilled.formats import FORMATS, File, detect
 from rebilled.model import Record, Skip
+
+from .build import call, read, write
 
 
 class Other:
@@ -45,7 +46,9 @@ def test_every_format_says_its_name_and_title() -> None:
 
 
 def test_a_damaged_or_huge_folder_never_raises(tmp_path: Path) -> None:
-    for number, content in enumerate([b"{", b"[", b'"', b"[{", b'{"a"', b"nul", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08\0"]):
+    for number, content in enumerate(
+        [b"{", b"[", b'"', b"[{", b'{"a"', b"nul", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08\0"]
+    ):
         write(tmp_path, f"{number}.json", content)
     items = [item for source in formats.find_inputs([str(tmp_path)]) for item in formats.read_input(source)]
     assert len(items) >= 9

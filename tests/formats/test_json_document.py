@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import rebilled.formats.json_document as module
-from formats.build import body, call, compact, parsed, read, read_one, reply, write
+
+from .build import body, call, compact, parsed, read, read_one, reply, write
 
 
 def lines(*names: str) -> list[dict[str, Any]]:
@@ -74,7 +75,9 @@ def test_a_list_without_any_call_is_listed_once(tmp_path: Path) -> None:
     assert (len(records), [skip.reason for skip in skips]) == (0, ["no_request"])
 
 
-@pytest.mark.parametrize("value", [{"name": "demo", "version": "1"}, {"cause": "none", "steps": {}}, {"steps": [{"n": 1}]}])
+@pytest.mark.parametrize(
+    "value", [{"name": "demo", "version": "1"}, {"cause": "none", "steps": {}}, {"steps": [{"n": 1}]}]
+)
 def test_other_json_documents_hold_no_request(tmp_path: Path, value: Any) -> None:
     records, skips = read(write(tmp_path, "package.json", value, indent=2))
     assert (records, [skip.reason for skip in skips]) == ([], ["no_request"])

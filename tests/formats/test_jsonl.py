@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import rebilled.formats.jsonl as module
-from formats.build import body, call, compact, parsed, read, reply, write
+
+from .build import body, call, compact, parsed, read, reply, write
 
 
 def ids(records: Any) -> list[str]:
@@ -105,7 +106,9 @@ def test_a_line_that_is_too_long_is_listed_without_being_read(tmp_path: Path, mo
 
 def test_bytes_that_are_no_utf8_do_not_stop_the_reader(tmp_path: Path) -> None:
     good = compact(call()).encode()
-    path = write(tmp_path, "a.jsonl", good + b"\n" + good.replace(b"hello", b"h\xffllo") + b"\n" + b"\xff\xfe{\n" + good)
+    path = write(
+        tmp_path, "a.jsonl", good + b"\n" + good.replace(b"hello", b"h\xffllo") + b"\n" + b"\xff\xfe{\n" + good
+    )
     records, skips = read(path)
     assert len(records) == 3
     assert [(skip.line, skip.reason) for skip in skips] == [(3, "not_json")]

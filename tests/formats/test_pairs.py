@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from formats.build import body, call, compact, parsed, read_all, reply, write
 from rebilled.formats.pairs import pair_files
+
+from .build import body, call, compact, parsed, read_all, reply, write
 
 STREAM = 'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1}}}\n\n'
 

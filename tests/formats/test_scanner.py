@@ -10,7 +10,7 @@ from rebilled.errors import RecordError
 from rebilled.formats.scanner import Scanner
 from rebilled.spans import member_spans
 
-from formats.build import body, compact
+from .build import body, compact
 
 
 def history(steps: int, **more: Any) -> dict[str, Any]:
@@ -39,7 +39,12 @@ def test_a_fault_behind_the_shared_part_is_found() -> None:
     scanner = Scanner()
     raw = compact(history(12, system="s")).encode()
     assert scanner.scan(raw) is not None
-    for broken in (raw[:-1], raw + b"}", raw.replace(b'"system":"s"', b'"system":NaN'), raw[:-1] + b',"model":"twice"}'):
+    for broken in (
+        raw[:-1],
+        raw + b"}",
+        raw.replace(b'"system":"s"', b'"system":NaN'),
+        raw[:-1] + b',"model":"twice"}',
+    ):
         scanner.scan(raw)
         assert scanner.scan(broken) is None
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rebilled.formats.sse import is_stream, parse_stream
 
-from formats.build import compact
+from .build import compact
 
 
 @pytest.mark.parametrize(

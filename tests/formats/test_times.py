@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rebilled.formats.times import scale_epoch
 
-from formats.build import body, call, read_one, write
+from .build import body, call, read_one, write
 
 NOON = datetime(2026, 11, 3, 12, tzinfo=UTC).timestamp()
 
@@ -44,7 +44,9 @@ def test_what_is_no_moment_gives_no_time(tmp_path: Path, value: Any) -> None:
     assert read_one(write(tmp_path, "a.jsonl", call(timestamp=value))).started_at is None
 
 
-@pytest.mark.parametrize("key", ["time", "ts", "created_at", "start_time", "startTime", "started_at", "startedDateTime"])
+@pytest.mark.parametrize(
+    "key", ["time", "ts", "created_at", "start_time", "startTime", "started_at", "startedDateTime"]
+)
 def test_usual_names_of_the_start_are_known(tmp_path: Path, key: str) -> None:
     assert read_one(write(tmp_path, "a.jsonl", call(**{key: NOON}))).started_at == NOON
 

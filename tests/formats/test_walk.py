@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from formats.build import call, read_all, write
 from rebilled.errors import InputError
 from rebilled.formats import Input, find_inputs
 from rebilled.model import Skip
+
+from .build import call, read_all, write
 
 
 def names(folder: Path, *paths: str) -> list[str]:

@@ -64,8 +64,8 @@ def applies(evidence: Evidence) -> str | None:
     if longest >= policy.minimum_tokens:
         return None
     return (
-        f"The longest prefix that could be cached is about {round(longest):,} tokens; {evidence.step.model} caches none "
-        f"shorter than {policy.minimum_tokens:,}."
+        f"The longest prefix that could be cached is about {round(longest):,} tokens; "
+        f"{evidence.step.model} caches none shorter than {policy.minimum_tokens:,}."
     )
 
 

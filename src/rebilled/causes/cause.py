@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from rebilled.evidence import Evidence
 from rebilled.model import SectionName
@@ -32,8 +33,7 @@ def always(evidence: Evidence) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """One reason why a step read, or did not read, what was cached.
 
     section: the part of the request it sits in; `none` for a cause without a place.

@@ -45,7 +45,8 @@ def applies(evidence: Evidence) -> str | None:
         return None
     if not evidence.step.api.startswith("openai") or evidence.unkeyed_misses < 2:
         return None
-    return f"No prompt_cache_key is sent, and this is miss number {evidence.unkeyed_misses + 1} on the same tools and system."
+    number = evidence.unkeyed_misses + 1
+    return f"No prompt_cache_key is sent, and this is miss number {number} on the same tools and system."
 
 
 CAUSE = Cause(

@@ -101,7 +101,8 @@ def tell_order(before: list[str], after: list[str]) -> str:
         )
     if named == ["the tools without a server"] and len(_by_server(before)) == 1:
         return f"The same {len(after)} tools in another order."
-    return f"The same {len(after)} tools in another order: {join(named)} moved inside, and the servers were merged differently."
+    both = f"{join(named)} moved inside, and the servers were merged differently"
+    return f"The same {len(after)} tools in another order: {both}."
 
 
 def join(names: list[str]) -> str:

@@ -174,13 +174,18 @@ def _find_request_id(outer: Members, request: Request, response: Response, heade
             found = string_of(members.first(ID_KEYS))
             if found is not None:
                 return found
-    for members in (response.wrapper, outer):
-        if members is not None and members.shape[RESPONSE_HEADER_KEYS]:
-            answered = read_headers(members.first(RESPONSE_HEADER_KEYS))
-            found = answered.get("request-id") or answered.get("x-request-id")
-            if found is not None:
-                return found
+    found = find_answered_id(response.wrapper) or find_answered_id(outer)
+    if found is not None:
+        return found
     found = headers.get("request-id") or headers.get("x-request-id")
     if found is not None or request.body is None or request.body is outer.part:
         return found
     return string_of(outer.first(_OWN_ID))
+
+
+def find_answered_id(members: Members | None) -> str | None:
+    """The request id that a response's headers give."""
+    if members is None or not members.shape[RESPONSE_HEADER_KEYS]:
+        return None
+    headers = read_headers(members.first(RESPONSE_HEADER_KEYS))
+    return headers.get("request-id") or headers.get("x-request-id")

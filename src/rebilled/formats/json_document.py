@@ -49,17 +49,18 @@ FORMAT = JsonDocument()
 def _read_several(part: Part, path: str, broken: Skip) -> Iterator[Record | Skip]:
     """Values one behind the other, or the whole elements of a list that breaks off; then what broke, if it did."""
     text = part.text
-    start = 0
-    if text.lstrip()[:1] == b"[":
-        start = text.index(b"[") + 1
+    start = text.index(b"[") + 1 if text.lstrip()[:1] == b"[" else 0
     number = 0
+    end = RecordError(broken.reason, broken.detail) if start else None
     try:
-        for begin, end in scan_values(text, start):
+        for first, last in scan_values(text, start):
             number += 1
-            yield from read_value(Part(text[begin:end], part.at + begin if part.at is not None else None), path, number)
+            at = part.at + first if part.at is not None else None
+            yield from read_value(Part(text[first:last], at), path, number)
     except RecordError as error:
-        reason, detail = (error.reason, error.detail) if number else (broken.reason, broken.detail)
-        yield Skip(path, number + 1 if number else None, reason, detail)
+        end = error if number else RecordError(broken.reason, broken.detail)
+    if end is not None:
+        yield Skip(path, number + 1 if number else None, end.reason, end.detail)
 
 
 def _read_large(file: File) -> Iterator[Record | Skip]:

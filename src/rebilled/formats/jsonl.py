@@ -80,7 +80,8 @@ def read_line(part: Part, path: str, number: int, error: RecordError) -> Iterato
             yield from read_value(Part(part.text[start:end], at), path, number)
             read += 1
     except RecordError as broken:
-        yield Skip(path, number, broken.reason, broken.detail if read else error.detail)
+        found = broken if read else error
+        yield Skip(path, number, found.reason, found.detail)
 
 
 def is_value(text: bytes) -> bool:
@@ -91,10 +92,7 @@ def is_value(text: bytes) -> bool:
     try:
         _VALUE.decode(stripped)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        try:
-            parse_loosely(stripped)
-        except RecordError:
-            return False
+        return _parses(stripped)
     except RecursionError:
         return True
     return True
@@ -113,8 +111,18 @@ def _is_document(file: File) -> bool:
     view = file.data()[file.start :]
     try:
         _VALUE.decode(view)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
+    except RecursionError:
+        return True
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return file.size <= MAX_RECORD_BYTES and _parses(bytes(view))
     finally:
         view.release()
+    return True
+
+
+def _parses(text: bytes) -> bool:
+    try:
+        parse_loosely(text)
+    except RecordError:
+        return False
     return True

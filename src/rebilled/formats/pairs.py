@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from rebilled.errors import RecordError
+from rebilled.formats.call import ID_KEYS, find_answered_id
 from rebilled.formats.file import File
 from rebilled.formats.parts import Part, string_of
 from rebilled.formats.response import Response, read_response, read_text
@@ -104,6 +106,7 @@ def answer(record: Record, response: Response) -> Record:
 
 def _request_id(response: Response) -> str | None:
     for members in (response.wrapper, response.members):
-        if members is not None and (found := string_of(members.get("request_id"))) is not None:
+        found = string_of(members.first(ID_KEYS)) if members is not None else None
+        if found is not None:
             return found
-    return None
+    return find_answered_id(response.wrapper)

@@ -26,6 +26,7 @@ LIST_KEYS = (
     "data",
 )
 _SPACE = re.compile(r"[\s,\x1e]*")
+_CUT = re.compile(r"(?:\\u?)?[\w+.-]*\s*\Z")
 _ITEM_START = re.compile(rb"\s*\{")
 
 
@@ -121,7 +122,6 @@ def scan_values(text: bytes, start: int = 0) -> Iterator[tuple[int, int]]:
 
 def _broken(text: str, begin: int, error: ValueError) -> RecordError:
     place = error.pos if isinstance(error, json.JSONDecodeError) else begin
-    cut = place >= len(text.rstrip()) - 8 or "Unterminated string" in str(error)
-    if cut and text[begin] in '{["':
+    if text[begin] in '{["' and (_CUT.match(text, place) or "Unterminated string" in str(error)):
         return RecordError("truncated", "the JSON text ends before it is complete")
     return RecordError("not_json", f"not JSON: {error}")

@@ -62,6 +62,8 @@ def _is_new(path: str, seen: set[str]) -> bool:
 
 
 def _expand(path: str) -> Iterator[str | Skip]:
+    if not path:
+        raise InputError("a path is empty; check the quotes and variables of the command")
     if path == "-" or Path(path).is_file():
         yield path
     elif Path(path).is_dir():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from rebilled.model import Json, Parameters, Reply
 from rebilled.providers.content import canonical, clean
@@ -38,8 +39,7 @@ MESSAGE_LEVEL: Final = (
 ROUTING: Final = ("prompt_cache_key", "prompt_cache_retention")
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(msgspec.Struct, frozen=True):
     """One API shape. A body becomes steps' sections through the keys named here.
 
     name: e.g. `anthropic.messages`. provider: who bills it, unless the endpoint says otherwise.

@@ -52,7 +52,10 @@ def canonical(value: Json) -> Json:
 
 
 def in_order_of(earlier: Json, later: Json) -> Json:
-    """The earlier value with the later one's key order, wherever two objects outside free-form JSON have the same keys."""
+    """The earlier value with the later one's key order, wherever two objects have the same keys.
+
+    Free-form JSON keeps its order: there it is content.
+    """
     if isinstance(earlier, dict) and isinstance(later, dict):
         keys: list[str] = list(later if earlier.keys() == later.keys() else earlier)
         return {

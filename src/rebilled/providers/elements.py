@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
+import msgspec
 import orjson
 import xxhash
 
@@ -17,16 +17,14 @@ _POOR_ID = re.compile(r"functions\.[^:]+:\d+|[a-zA-Z_-]*\d{0,3}")
 """Call ids that are counted up anew in every conversation tie nothing together."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedMessage:
+class MarkedMessage(msgspec.Struct, frozen=True):
     """A message and the cache marks that this logged copy of it carries."""
 
     message: Message
     marks: tuple[Mark, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SystemSection:
+class SystemSection(msgspec.Struct, frozen=True):
     """A system section; `bare` is the same without Claude Code's attribution line, where it has one."""
 
     full: Section
@@ -34,14 +32,13 @@ class SystemSection:
     line: bytes = b""
 
 
-@dataclass(slots=True)
-class Elements:
+class Elements(msgspec.Struct):
     """The memory of every element seen: raw bytes -> digest, size, marks."""
 
-    messages: dict[bytes, MarkedMessage] = field(default_factory=dict)
-    blocks: dict[bytes, tuple[Block, int | None] | None] = field(default_factory=dict)
-    sections: dict[bytes, Section] = field(default_factory=dict)
-    systems: dict[bytes, SystemSection] = field(default_factory=dict)
+    messages: dict[bytes, MarkedMessage] = msgspec.field(default_factory=dict)
+    blocks: dict[bytes, tuple[Block, int | None] | None] = msgspec.field(default_factory=dict)
+    sections: dict[bytes, Section] = msgspec.field(default_factory=dict)
+    systems: dict[bytes, SystemSection] = msgspec.field(default_factory=dict)
 
     def message(self, raw: bytes) -> MarkedMessage:
         """The message that these bytes hold. Raises RecordError where they are no JSON."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
+
+import msgspec
 
 _GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _CLAUDE_OLD = re.compile(r"claude-(\d)(?:-(\d))?-(opus|sonnet|haiku)")
@@ -15,8 +16,7 @@ _DATE = re.compile(r"[-@]20\d{6}$")
 _VERSION = re.compile(r"(?:-v\d+)?(?::\d+)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """The cache rules that decide a verdict, for one model on one API.
 
     needs_marks: nothing is cached without explicit breakpoints. minimum_tokens: shortest prefix that is cached.

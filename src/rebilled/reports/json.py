@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from msgspec.structs import asdict
 
 from rebilled import __version__
 from rebilled.analysis import Analysis

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from rebilled.analysis import Analysis
 
 ShowContent = Literal["none", "excerpt", "full"]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How a report is written.
 
     show_content: whether excerpts of prompts may stand in it. width, colour: of a terminal. top: how many findings.
@@ -26,8 +26,7 @@ class Options:
     generated: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """One way to write an analysis down."""
 
     name: str

@@ -39,3 +39,12 @@ def _render(text: str, meaning: str) -> str:
     from rich.style import Style
 
     return Style.parse(_STYLES[meaning]).render(text, color_system=ColorSystem.STANDARD)
+
+
+def severity(avoidable: bool, group: int) -> Meaning | None:
+    """The colour of a verdict: nothing lost, nothing to compare with, a loss to mend, or one that is no fault."""
+    if group == 0:
+        return "loss" if avoidable else "good"
+    if group == 1:
+        return "faint"
+    return "loss" if avoidable else "warning"

@@ -1,0 +1,151 @@
+"""The first line of a screen: the one thing to do, and what it is worth."""
+
+from __future__ import annotations
+
+from rebilled.analysis import Analysis, worth
+from rebilled.model import Divergence, Finding
+from rebilled.reports.amount import count, percent, usd, whole
+from rebilled.reports.plain import cut_middle, plain
+
+_TODO = {
+    "account_changed": "Keep each conversation on one account",
+    "below_minimum": "Make the cached prefix longer than the model's minimum",
+    "beta_headers_changed": "Send the same beta headers at every step",
+    "breakpoint_moved": "Keep the cache mark from moving back",
+    "breakpoint_stale": "Set a cache mark on the last message of every request",
+    "history_compacted": "Compact the history less often",
+    "history_item_rewritten": "Leave old messages as they were sent",
+    "history_reserialized": "Send old messages with the very bytes they had",
+    "history_trimmed": "Drop old messages rarely, and many at a time",
+    "invalid_request": "Mend the requests that the provider refuses",
+    "lookback_exceeded": "Set a second cache mark in long turns",
+    "media_changed": "Leave old images and files as they were sent",
+    "model_changed": "Keep each conversation on one model",
+    "not_requested": "Ask for caching",
+    "output_format_changed": "Keep the output format the same for the whole run",
+    "reasoning_dropped": "Send earlier reasoning back unchanged",
+    "reasoning_params_changed": "Keep the reasoning settings the same for the whole run",
+    "region_changed": "Keep each conversation in one region",
+    "routing_key_changed": "Use one routing key for each conversation",
+    "routing_key_missing": "Set a routing key on every request",
+    "system_context_changed": "Move the context that changes out of the system prompt",
+    "system_reshaped": "Build the system prompt the same way at every step",
+    "system_text_changed": "Keep the system prompt the same for the whole run",
+    "system_volatile_value": "Take the value that changes out of the system prompt",
+    "tool_choice_changed": "Keep the tool choice the same for the whole run",
+    "tool_result_edited": "Leave old tool results as they were sent",
+    "tool_schema_reserialized": "Send the schema of {tool} with the same bytes at every step",
+    "tool_text_changed": "Keep the definition of {tool} the same at every step",
+    "tools_reordered": "Fix the tool order{servers}",
+    "tools_set_changed": "Send the same tools at every step",
+    "ttl_expired": "Ask for a longer cache lifetime, or keep the cache warm",
+    "ttl_tier_changed": "Ask for the same cache lifetime at every step",
+    "written_too_late": "Wait for the first answer before sending the others",
+}
+_NAME_CELLS = 32
+_SMALL_SHARE = 0.005
+
+
+def todo(finding: Finding, analysis: Analysis) -> str:
+    """What to do about a finding, in a few words; a cause without words of its own is named."""
+    words = _TODO.get(finding.cause)
+    if words is None:
+        return f"Look at {finding.code} {plain(finding.cause)}"
+    verdict = analysis.result(finding.example).verdict if finding.example else None
+    return words.format(
+        tool=_tool(verdict.divergence if verdict is not None else None),
+        servers=_servers(verdict.servers if verdict is not None else ()),
+    )
+
+
+def _tool(place: Divergence | None) -> str:
+    if place is None or not place.tool:
+        return "the tools"
+    return f"tool {cut_middle(plain(place.tool), _NAME_CELLS)}"
+
+
+def _servers(servers: tuple[str, ...]) -> str:
+    if servers == ("merge",) or not servers:
+        return " where the lists of several servers are merged" if servers else ""
+    names = " and ".join(cut_middle(plain(name), _NAME_CELLS) for name in servers[:2])
+    more = f" and {len(servers) - 2} more" if len(servers) > 2 else ""
+    return f" of MCP server{'s' if len(servers) > 1 else ''} {names}{more}"
+
+
+# ---- the sentence --------------------------------------------------------------------------------------------------
+
+
+def headline(analysis: Analysis) -> str:
+    """The sentence that stands first: the dearest thing to mend, or why there is none."""
+    results = analysis.results
+    if len(results) == 1:
+        return "Only one step was read, so there is nothing to compare it with."
+    if all(result.step.usage is None for result in results):
+        return _without_usage(analysis)
+    best = dearest(analysis)
+    if best is None:
+        return _healthy(analysis)
+    return f"{todo(best, analysis)}: {_price(best, analysis)}."
+
+
+def dearest(analysis: Analysis) -> Finding | None:
+    """The dearest finding that can be mended, None where none costs anything worth a word."""
+    bill = bill_usd(analysis)
+    for finding in analysis.findings:
+        if not finding.avoidable:
+            continue
+        tokens = finding.rebilled_tokens or finding.repeat_tokens
+        if bill and not analysis.unpriced_models:
+            if worth(finding) > _SMALL_SHARE * bill:
+                return finding
+        elif tokens:
+            return finding
+    return None
+
+
+def bill_usd(analysis: Analysis) -> float:
+    """The dollars of all priced steps together."""
+    return sum(result.cost.total_usd for result in analysis.results if result.cost is not None)
+
+
+def input_tokens(analysis: Analysis) -> int:
+    """The input tokens of all steps together."""
+    return sum(result.step.usage.input_tokens for result in analysis.results if result.step.usage is not None)
+
+
+def _price(finding: Finding, analysis: Analysis) -> str:
+    place = f"in {len(finding.steps)} of {whole(len(analysis.results), 'step')}"
+    bill = bill_usd(analysis)
+    never_cached = not finding.rebilled_tokens and finding.repeat_tokens > 0
+    money = finding.cacheable_usd if never_cached else finding.rebilled_usd
+    if money and bill:
+        share = f"{usd(money)} of {usd(bill)} ({percent(money / bill)})"
+        return f"{share} could be saved {place}" if never_cached else f"it re-billed {share} {place}"
+    tokens = finding.repeat_tokens if never_cached else finding.rebilled_tokens
+    share = f"{count(tokens)} of {count(input_tokens(analysis))} input tokens"
+    return f"{share} were sent again uncached {place}" if never_cached else f"it re-billed {share} {place}"
+
+
+def _without_usage(analysis: Analysis) -> str:
+    moved = sum(1 for result in analysis.results if result.verdict.group > 1)
+    if not moved:
+        return "This trace holds no usage, and nothing moved: what the steps cost is not known."
+    return f"This trace holds no usage, so what was re-billed is not known; {whole(moved, 'step')} changed what came before."
+
+
+def _healthy(analysis: Analysis) -> str:
+    lost = sum(result.verdict.rebilled_tokens or 0 for result in analysis.results)
+    money = sum(result.rebilled_usd or 0.0 for result in analysis.results)
+    read = sum(result.step.usage.cache_read_tokens for result in analysis.results if result.step.usage is not None)
+    total = input_tokens(analysis)
+    ratio = f"{percent(read / total)} of the input was read from the cache" if total else "no input was billed"
+    if not lost:
+        nothing = all(result.verdict.group == 1 for result in analysis.results)
+        if nothing:
+            return "No step continues another, so there is nothing that could have been read again."
+        return f"Nothing was re-billed: {ratio}."
+    bill = bill_usd(analysis)
+    share = f"{usd(money)} of {usd(bill)} ({percent(money / bill)})" if bill else f"{count(lost)} tokens"
+    fault = any(finding.avoidable and finding.rebilled_tokens for finding in analysis.findings)
+    why = "too little to act on" if fault else "none of it by a fault in the requests"
+    return f"Nothing to fix: only {share} was re-billed, {why}; {ratio}."
