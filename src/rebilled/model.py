@@ -41,7 +41,8 @@ class Record(msgspec.Struct, frozen=True):
     as_sent: False when the log re-keyed or re-parsed the body, so that its bytes are not those of the wire.
     response: the response as JSON text; events: stream events as JSON texts, in order.
     meta: what logs keep outside the body (endpoint, region, workspace, api_key_fp, session, anthropic_beta, ...).
-    Times are seconds since 1970 UTC.
+    Times are seconds since 1970 UTC. repeated: the beginning that the body is known to share with the earlier record
+    whose `stem` it is, the very same object; a hint for speed only, empty where nothing is known.
     """
 
     source: Source
@@ -58,6 +59,8 @@ class Record(msgspec.Struct, frozen=True):
     first_token_at: float | None = None
     ended_at: float | None = None
     request_id: str | None = None
+    repeated: bytes = b""
+    stem: bytes = b""
 
 
 # ---- what it means ---------------------------------------------------------------------------------------------

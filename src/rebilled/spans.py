@@ -80,15 +80,16 @@ def dump_json(value: Json) -> bytes:
 # ---- comparing bytes -------------------------------------------------------------------------------------------
 
 
-def common_prefix(a: bytes, b: bytes) -> int:
-    """How many leading bytes two texts share; works at memory speed."""
+def common_prefix(a: bytes, b: bytes, known: int = 0) -> int:
+    """How many leading bytes two texts share, the first `known` of which are; works at memory speed."""
     limit = min(len(a), len(b))
-    low = 0
-    while low < limit and a[low : low + _CHUNK] == b[low : low + _CHUNK]:
-        low += _CHUNK
+    low, size = known, 256
+    while low < limit and a[low : low + size] == b[low : low + size]:
+        low += size
+        size = min(2 * size, _CHUNK)
     if low >= limit:
         return limit
-    high = min(low + _CHUNK, limit)
+    high = min(low + size, limit)
     while low < high:
         middle = (low + high + 1) // 2
         if a[low:middle] == b[low:middle]:
@@ -175,6 +176,7 @@ class Layout(msgspec.Struct):
     shared_with: the earlier layout it was built upon, or None. shared_elements: of array `shared_key`, how many
     leading elements are byte for byte those of that layout.
     tag: whatever the reader of the body wants to find again from a layout that builds upon this one.
+    stem: a beginning of the body that later ones are told by to repeat it.
     """
 
     raw: bytes
@@ -184,6 +186,7 @@ class Layout(msgspec.Struct):
     shared_key: str = ""
     shared_elements: int = 0
     tag: object = None
+    stem: bytes = b""
 
     def value(self, key: str) -> bytes | None:
         """The raw text of a member, None where the body has no such key."""
@@ -222,13 +225,16 @@ class Layout(msgspec.Struct):
         return layout
 
     @classmethod
-    def of(cls, raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "") -> Layout:
+    def of(
+        cls, raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "", repeated: bytes = b""
+    ) -> Layout:
         """The layout of a body, built upon that earlier one of which it repeats the most of array `key`.
 
+        repeated: a beginning known to be shared with the earlier layout whose stem this very object is.
         Raises RecordError as `member_spans` does.
         """
         candidates = list(earlier)
-        base, shared = _closest(raw, candidates)
+        base, shared = _closest(raw, candidates, repeated)
         if base is not None:
             built = _build_upon(base, raw, shared, key)
             if built is not None:
@@ -238,11 +244,15 @@ class Layout(msgspec.Struct):
         return layout
 
 
-def _closest(raw: bytes, candidates: Iterable[Layout]) -> tuple[Layout | None, int]:
+def _closest(raw: bytes, candidates: list[Layout], repeated: bytes) -> tuple[Layout | None, int]:
     """The layout whose body shares the longest prefix with this one, and how many bytes that is."""
     best, shared = None, 0
+    for candidate in candidates if repeated else ():
+        if candidate.stem is repeated:
+            return candidate, common_prefix(candidate.raw, raw, len(repeated))
     for candidate in candidates:
-        other, probe = candidate.raw, slice(max(0, shared - 256), shared + 1)
+        other = candidate.raw
+        probe = slice(max(0, shared - 256), shared + 1)
         if other[probe] != raw[probe]:
             continue
         prefix = common_prefix(other, raw)

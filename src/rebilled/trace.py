@@ -98,10 +98,10 @@ class Trace(msgspec.Struct):
         return self.steps[number - 1]
 
 
-def layout_of(raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "") -> Layout:
+def layout_of(raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "", repeated: bytes = b"") -> Layout:
     """The layout of a body, also of one that only Python's json reads. Raises RecordError for what is no body."""
     try:
-        return Layout.of(raw, earlier, key=key)
+        return Layout.of(raw, earlier, key=key, repeated=repeated)
     except RecordError as error:
         if error.reason not in ("odd_json", "not_json"):
             raise
@@ -171,7 +171,7 @@ class Reader(msgspec.Struct):
     def _step(self, record: Record) -> Step | None:
         if record.body is None:
             return self._bodyless(record)
-        layout = layout_of(record.body, self.anchors, key=self._likely_key())
+        layout = layout_of(record.body, self.anchors, key=self._likely_key(), repeated=record.repeated)
         api = self._api(layout, record)
         if api is None:
             raise RecordError("no_request", "the request body is of no API known here")
@@ -183,7 +183,8 @@ class Reader(msgspec.Struct):
         system = head.full
         breakpoints = (*_section_marks("tools", tools), *_section_marks("system", system), *found)
         params = self._parameters(api, layout, record.meta)
-        self._remember(layout, _Anchor(api, history, head.leading, found, record.meta.get("provider")))
+        tag = _Anchor(api, history, head.leading, found, record.meta.get("provider"))
+        self._remember(layout, tag, record.stem)
         endpoint = record.meta.get("endpoint")
         step = Step(
             number=0,
@@ -272,10 +273,10 @@ class Reader(msgspec.Struct):
             found += [Breakpoint("messages", place, mark.block, mark.ttl_s) for mark in read.marks]
         return node, tuple(found)
 
-    def _remember(self, layout: Layout, tag: _Anchor) -> None:
+    def _remember(self, layout: Layout, tag: _Anchor, stem: bytes) -> None:
         base = layout.shared_with
         layout.shared_with = None
-        layout.tag = tag
+        layout.tag, layout.stem = tag, stem
         self.anchors = [anchor for anchor in self.anchors if anchor is not base]
         if len(layout.raw) > _ANCHOR_BYTES // 4:
             return

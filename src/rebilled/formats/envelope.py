@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from mmap import mmap
 
+import msgspec
+
 from rebilled.errors import RecordError
 from rebilled.formats.call import FIRST_TOKEN_LATENCY_KEYS, ID_KEYS, LATENCY_KEYS, URL_KEYS, build_record
 from rebilled.formats.frame import LONG_BYTES, split_frame
@@ -65,7 +67,8 @@ def read_framed(
     if found is None:
         return None
     try:
-        return build_record(*found, source, NO_CONTEXT)
+        record = build_record(*found, source, NO_CONTEXT)
+        return msgspec.structs.replace(record, repeated=scanner.repeated, stem=scanner.stem)
     except RecordError:
         return None
 

@@ -33,13 +33,18 @@ class Scanner:
 
     A body that starts with bytes known from an earlier one, which end between two elements of an array that is a
     member, is valid exactly when its rest is, read in such an array. So only the rest is parsed.
+    After a scan, `repeated` is the beginning that the body shares with an earlier one, and `stem` the beginning of
+    this one that later ones may share; both may be empty.
     """
 
     def __init__(self) -> None:
         self._seen: list[_Seen] = []
+        self.repeated = b""
+        self.stem = b""
 
     def scan(self, body: bytes) -> Mapping[str, bytes] | None:
         """The first byte of each member's value; None where the body is not valid."""
+        self.repeated = self.stem = b""
         for index, seen in enumerate(self._seen):
             size = len(seen.text)
             if body.startswith(seen.text) and body[size : size + 1] in (b",", b"]"):
@@ -59,6 +64,7 @@ class Scanner:
         return first
 
     def _scan_rest(self, body: bytes, seen: _Seen) -> Mapping[str, bytes] | None:
+        self.repeated = seen.text
         size = len(seen.text)
         found = _members(_OPENING + body[size:])
         if found is None:
@@ -74,7 +80,8 @@ class Scanner:
 
     def _remember(self, body: bytes, first: Mapping[str, bytes], end: int) -> None:
         if _LEAST_BYTES <= end <= _MOST_BYTES:
-            self._seen.insert(0, _Seen(body[:end], first))
+            self.stem = body[:end]
+            self._seen.insert(0, _Seen(self.stem, first))
             del self._seen[_REMEMBERED:]
 
 
