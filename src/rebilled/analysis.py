@@ -13,10 +13,11 @@ import msgspec
 from rebilled.causes import by_name
 from rebilled.errors import RecordError
 from rebilled.evidence import Evidence
-from rebilled.formats import find_inputs, read_input
+from rebilled.formats import Input, find_inputs, read_input
 from rebilled.ledger import extra_usd, paid_ledger, token_ledger
 from rebilled.lineage import Lineage, Link
-from rebilled.model import Finding, Rates, Skip, Step, StepResult, Verdict
+from rebilled.model import Finding, Rates, Record, Skip, Step, StepResult, Verdict
+from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
 from rebilled.providers.policy import policy_of
 from rebilled.shared import Texts
@@ -92,12 +93,8 @@ def read(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Tr
         if isinstance(item, Skip):
             reader.add(item)
             continue
-        sizes = sum(_size(path) for path in item.paths)
-        for record in read_input(item):
-            reader.add(record)
-            if progress is not None and not isinstance(record, Skip):
-                progress(done + (record.source.byte_offset or 0), total)
-        done += sizes
+        _read_one(item, reader, _teller(progress, done, total))
+        done += sum(_size(path) for path in item.paths)
         reader.trace.files += len(item.paths)
         if progress is not None:
             progress(done, total)
@@ -105,6 +102,25 @@ def read(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Tr
     trace.paths, trace.bytes = named, total
     link(trace)
     return trace
+
+
+def _read_one(item: Input, reader: Reader, tell: Callable[[Record | Skip], None]) -> None:
+    def add(found: Record | Skip) -> None:
+        reader.add(found)
+        tell(found)
+
+    if item.response_path is None and read_in_halves(item.path, reader, add):
+        return
+    for found in read_input(item):
+        add(found)
+
+
+def _teller(progress: Progress | None, done: int, total: int) -> Callable[[Record | Skip], None]:
+    def tell(found: Record | Skip) -> None:
+        if progress is not None and isinstance(found, Record):
+            progress(done + (found.source.byte_offset or 0), total)
+
+    return tell
 
 
 def _size(path: str) -> int:

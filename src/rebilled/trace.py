@@ -21,6 +21,7 @@ from rebilled.model import (
     Reply,
     Section,
     Skip,
+    Source,
     Step,
     Usage,
 )
@@ -41,16 +42,26 @@ class Bodies(msgspec.Struct):
     paths: list[str] = msgspec.field(default_factory=list)
     numbers: dict[str, int] = msgspec.field(default_factory=dict)
     spool: IO[bytes] | None = None
+    adopted: list[IO[bytes]] = msgspec.field(default_factory=list)
+
+    def adopt(self, spool: IO[bytes]) -> int:
+        """Take in a spool that another reader has written; gives the store number of its bodies."""
+        self.adopted.append(spool)
+        return -1 - len(self.adopted)
+
+    def number_of(self, path: str) -> int:
+        """The store number of a file."""
+        number = self.numbers.setdefault(path, len(self.paths))
+        if number == len(self.paths):
+            self.paths.append(path)
+        return number
 
     def keep(self, record: Record) -> BodyRef | None:
         """A reference to the record's body, written to the spool where the file does not hold it as it is."""
         if record.body is None:
             return None
         if record.body_offset is not None:
-            number = self.numbers.setdefault(record.source.path, len(self.paths))
-            if number == len(self.paths):
-                self.paths.append(record.source.path)
-            return BodyRef(number, record.body_offset, len(record.body))
+            return BodyRef(self.number_of(record.source.path), record.body_offset, len(record.body))
         if self.spool is None:
             self.spool = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the trace
         offset = self.spool.seek(0, os.SEEK_END)
@@ -60,9 +71,10 @@ class Bodies(msgspec.Struct):
     def read(self, ref: BodyRef) -> bytes:
         """The body's bytes. Raises RecordError where the file has gone or changed."""
         if ref.store < 0:
-            assert self.spool is not None
-            self.spool.seek(ref.offset)
-            return self.spool.read(ref.length)
+            spool = self.spool if ref.store == -1 else self.adopted[-2 - ref.store]
+            assert spool is not None
+            spool.seek(ref.offset)
+            return spool.read(ref.length)
         path = self.paths[ref.store]
         try:
             with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered
@@ -132,31 +144,36 @@ class Reader(msgspec.Struct):
         try:
             step = self._step(item)
         except RecordError as error:
-            self._skip(item, error.reason, error.detail)
+            self._skip(item.source, error.reason, error.detail)
             return
         if step is not None:
-            self._place(item, step)
+            self.place(step)
 
-    def _skip(self, record: Record, reason: str, detail: str) -> None:
-        self.trace.skipped.append(Skip(record.source.path, record.source.line, reason, detail))
+    def _skip(self, source: Source, reason: str, detail: str) -> None:
+        self.trace.skipped.append(Skip(source.path, source.line, reason, detail))
 
-    def _place(self, record: Record, step: Step) -> None:
+    def place(self, step: Step) -> None:
+        """Take in a step that was read, unless an earlier one has the same response."""
         ident = step.reply.response_id
         known = self.by_response.get(ident) if ident else None
         if known is not None:
             first = self.trace.steps[known]
-            self._skip(record, "duplicate_record", f"response {ident} stands in {_where(first)} already")
+            self._skip(step.source, "duplicate_record", f"response {ident} stands in {_where(first)} already")
             if _output(step.usage) > _output(first.usage):
                 first.reply = step.reply
             return
         if ident:
             self.by_response[ident] = len(self.trace.steps)
-        path = record.source.path
+        path = step.source.path
         at = step.started_at if step.started_at is not None else self.clock.get(path)
         if at is not None:
             self.clock[path] = at
         self.order.append(at if at is not None else float("-inf"))
         self.trace.steps.append(step)
+
+    def root(self, api: str) -> Node:
+        """The empty history of an API shape, which all of its histories grow from."""
+        return self.roots.setdefault(api, Node(None, None))
 
     def finish(self) -> Trace:
         """The trace, its steps numbered in time order; steps without a time follow the one before them."""
@@ -176,7 +193,7 @@ class Reader(msgspec.Struct):
         if api is None:
             raise RecordError("no_request", "the request body is of no API known here")
         reply = read_reply(api, record)
-        root = self.roots.setdefault(api.name, Node(None, None))
+        root = self.root(api.name)
         head = self._system(api, layout)
         history, found = self._messages(api, layout, root, head)
         tools = self._tools(api, layout)
@@ -308,7 +325,7 @@ class Reader(msgspec.Struct):
             model=reply.model or "",
             tools=Section(),
             system=Section(),
-            history=self.roots.setdefault("", Node(None, None)),
+            history=self.root(""),
             params=Parameters(),
             breakpoints=(),
             reply=reply,

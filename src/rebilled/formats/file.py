@@ -37,6 +37,7 @@ class File:
 
     compression: `gzip`, `zstd` or None. in_place: whether offsets are those of the file on disk.
     damage: what is wrong with a compressed stream that ends early; the bytes before that can be read.
+    line_count: how many lines `line_spans` has given.
     """
 
     def __init__(self, path: str) -> None:
@@ -46,6 +47,7 @@ class File:
         self.damage: str | None = None
         self.size = 0
         self.start = 0
+        self.line_count = 0
         self.head = b""
         self._map: mmap.mmap | None = None
 
@@ -104,6 +106,10 @@ class File:
         """Everything, mapped; to be searched and sliced."""
         return self._map if self._map is not None else b""
 
+    def narrow(self, start: int, end: int) -> None:
+        """Look only at what stands between two bytes from now on; lines are numbered from 1 there."""
+        self.start, self.size = start, end
+
     def data(self) -> memoryview:
         """Everything, without copying it; valid until the file is closed."""
         return memoryview(self.buffer)
@@ -124,6 +130,7 @@ class File:
         while at < size:
             end, released = self._find_end(at, released)
             number += 1
+            self.line_count = number
             yield number, at, end
             at = end + 1
 

@@ -73,12 +73,14 @@ def price(finding: Finding) -> str:
 
 
 def where(mover: Divergence, width: int) -> str:
-    """The JSON path and the byte, in its section and in the body as sent."""
+    """The JSON path and the byte, in its section and in the body as sent, and the tool."""
     parts = [cut_middle(plain(mover.json_path or "?"), max(20, width - 24))]
-    if mover.byte_offset is not None:
-        parts.append(f"byte {mover.byte_offset:,} of {mover.section}")
-    if mover.raw_after is not None:
-        parts.append(f"byte {mover.raw_after:,} of the body")
+    sent = mover.raw_after
+    if mover.section == "params":
+        parts += [f"byte {sent:,} of the body"] if sent is not None else []
+    elif mover.byte_offset is not None:
+        body = f" ({sent:,} of the body)" if sent is not None else ""
+        parts.append(f"byte {mover.byte_offset:,} of {mover.section}{body}")
     if mover.tool and mover.section == "tools":
         parts.append(f"tool {cut_middle(plain(mover.tool), 48)}")
     return ", ".join(parts)

@@ -7,55 +7,58 @@ from rebilled.model import Divergence, Finding
 from rebilled.reports.amount import count, percent, usd, whole
 from rebilled.reports.plain import cut_middle, plain
 
-_TODO = {
-    "account_changed": "Keep each conversation on one account",
-    "below_minimum": "Make the cached prefix longer than the model's minimum",
-    "beta_headers_changed": "Send the same beta headers at every step",
-    "breakpoint_moved": "Keep the cache mark from moving back",
-    "breakpoint_stale": "Set a cache mark on the last message of every request",
-    "history_compacted": "Compact the history less often",
-    "history_item_rewritten": "Leave old messages as they were sent",
-    "history_reserialized": "Send old messages with the very bytes they had",
-    "history_trimmed": "Drop old messages rarely, and many at a time",
-    "invalid_request": "Mend the requests that the provider refuses",
-    "lookback_exceeded": "Set a second cache mark in long turns",
-    "media_changed": "Leave old images and files as they were sent",
-    "model_changed": "Keep each conversation on one model",
-    "not_requested": "Ask for caching",
-    "output_format_changed": "Keep the output format the same for the whole run",
-    "reasoning_dropped": "Send earlier reasoning back unchanged",
-    "reasoning_params_changed": "Keep the reasoning settings the same for the whole run",
-    "region_changed": "Keep each conversation in one region",
-    "routing_key_changed": "Use one routing key for each conversation",
-    "routing_key_missing": "Set a routing key on every request",
-    "system_context_changed": "Move the context that changes out of the system prompt",
-    "system_reshaped": "Build the system prompt the same way at every step",
-    "system_text_changed": "Keep the system prompt the same for the whole run",
-    "system_volatile_value": "Take the value that changes out of the system prompt",
-    "tool_choice_changed": "Keep the tool choice the same for the whole run",
-    "tool_result_edited": "Leave old tool results as they were sent",
-    "tool_schema_reserialized": "Send the schema of {tool} with the same bytes at every step",
-    "tool_text_changed": "Keep the definition of {tool} the same at every step",
-    "tools_reordered": "Fix the tool order{servers}",
-    "tools_set_changed": "Send the same tools at every step",
-    "ttl_expired": "Ask for a longer cache lifetime, or keep the cache warm",
-    "ttl_tier_changed": "Ask for the same cache lifetime at every step",
-    "written_too_late": "Wait for the first answer before sending the others",
+_WORDS = {
+    "account_changed": ("Keep each conversation on one account", "the switch"),
+    "below_minimum": ("Make the cached prefix longer than the model's minimum", "the short prefix"),
+    "beta_headers_changed": ("Send the same beta headers at every step", "the change"),
+    "breakpoint_moved": ("Keep the cache mark from moving back", "it"),
+    "breakpoint_stale": ("Set a cache mark on the last message of every request", "its absence"),
+    "history_compacted": ("Compact the history less often", "it"),
+    "history_item_rewritten": ("Leave old messages as they were sent", "rewriting"),
+    "history_reserialized": ("Send old messages with the bytes they had", "rewriting"),
+    "history_trimmed": ("Drop old messages rarely, many at a time", "dropping"),
+    "invalid_request": ("Mend the requests that the provider refuses", "they"),
+    "lookback_exceeded": ("Set a second cache mark in long turns", "its absence"),
+    "media_changed": ("Leave old images and files as they were sent", "changing them"),
+    "model_changed": ("Keep each conversation on one model", "the switch"),
+    "not_requested": ("Ask for caching", ""),
+    "output_format_changed": ("Keep one output format for the whole run", "the change"),
+    "reasoning_dropped": ("Send earlier reasoning back unchanged", "leaving it out"),
+    "reasoning_params_changed": ("Keep the reasoning settings as they are in a run", "the change"),
+    "region_changed": ("Keep each conversation in one region", "the switch"),
+    "routing_key_changed": ("Use one routing key for each conversation", "the change"),
+    "routing_key_missing": ("Set a routing key on every request", "its absence"),
+    "system_context_changed": ("Move changing context out of the system prompt", "it"),
+    "system_reshaped": ("Build the system prompt the same way at every step", "the change"),
+    "system_text_changed": ("Keep one system prompt for the whole run", "the change"),
+    "system_volatile_value": ("Take the changing value out of the system prompt", "it"),
+    "tool_choice_changed": ("Keep one tool choice for the whole run", "the change"),
+    "tool_result_edited": ("Leave old tool results as they were sent", "changing them"),
+    "tool_schema_reserialized": ("Fix the key order in the schema of {tool}", "it"),
+    "tool_text_changed": ("Keep the definition of {tool} unchanged", "the change"),
+    "tools_reordered": ("Fix the tool order{servers}", "it"),
+    "tools_set_changed": ("Send the same tools at every step", "the change"),
+    "ttl_expired": ("Ask for a longer cache lifetime, or keep the cache warm", "waiting"),
+    "ttl_tier_changed": ("Ask for one cache lifetime at every step", "the change"),
+    "written_too_late": ("Wait for the first answer before sending more", "haste"),
 }
+"""For each cause what to do, and the subject of `re-billed $1.20`; a cause that is not here gets its title."""
+
 _NAME_CELLS = 32
 _SMALL_SHARE = 0.005
 
 
-def todo(finding: Finding, analysis: Analysis) -> str:
-    """What to do about a finding, in a few words; a cause without words of its own is named."""
-    words = _TODO.get(finding.cause)
+def todo(finding: Finding, analysis: Analysis) -> tuple[str, str]:
+    """What to do about a finding, in a few words, and what it was that cost the money."""
+    words = _WORDS.get(finding.cause)
     if words is None:
-        return f"Look at {finding.code} {plain(finding.cause)}"
+        return f"Look at {plain(finding.code)}, {plain(finding.title)}", "it"
     verdict = analysis.result(finding.example).verdict if finding.example else None
-    return words.format(
+    text = words[0].format(
         tool=_tool(verdict.divergence if verdict is not None else None),
         servers=_servers(verdict.servers if verdict is not None else ()),
     )
+    return text, words[1]
 
 
 def _tool(place: Divergence | None) -> str:
@@ -85,7 +88,8 @@ def headline(analysis: Analysis) -> str:
     best = dearest(analysis)
     if best is None:
         return _healthy(analysis)
-    return f"{todo(best, analysis)}: {_price(best, analysis)}."
+    text, subject = todo(best, analysis)
+    return f"{text}: {_price(best, analysis, subject)}."
 
 
 def dearest(analysis: Analysis) -> Finding | None:
@@ -113,17 +117,18 @@ def input_tokens(analysis: Analysis) -> int:
     return sum(result.step.usage.input_tokens for result in analysis.results if result.step.usage is not None)
 
 
-def _price(finding: Finding, analysis: Analysis) -> str:
+def _price(finding: Finding, analysis: Analysis, subject: str) -> str:
     place = f"in {len(finding.steps)} of {whole(len(analysis.results), 'step')}"
     bill = bill_usd(analysis)
     never_cached = not finding.rebilled_tokens and finding.repeat_tokens > 0
     money = finding.cacheable_usd if never_cached else finding.rebilled_usd
     if money and bill:
         share = f"{usd(money)} of {usd(bill)} ({percent(money / bill)})"
-        return f"{share} could be saved {place}" if never_cached else f"it re-billed {share} {place}"
-    tokens = finding.repeat_tokens if never_cached else finding.rebilled_tokens
-    share = f"{count(tokens)} of {count(input_tokens(analysis))} input tokens"
-    return f"{share} were sent again uncached {place}" if never_cached else f"it re-billed {share} {place}"
+        return f"it would have saved {share} {place}" if never_cached else f"{subject} re-billed {share} {place}"
+    if never_cached:
+        return f"{count(finding.repeat_tokens)} tokens were sent again and never cached, {place}"
+    share = f"{count(finding.rebilled_tokens)} of {count(input_tokens(analysis))} input tokens"
+    return f"{subject} re-billed {share} {place}"
 
 
 def _without_usage(analysis: Analysis) -> str:

@@ -1,0 +1,76 @@
+"""The command line: `analyze` and `rebilled`, one file a command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = ("report", "diff", "steps", "causes", "prices", "providers", "formats")
+"""The commands in the order in which help names them; each is a function in the module of its name."""
+
+INTERRUPTED = 130
+_OWN_OPTIONS = ("--help", "-h", "--version")
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit: 0 done, 1 a gate failed, 2 bad usage or input."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = run(words)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def run(words: list[str]) -> int:
+    """The exit code of one command; errors become one line on standard error."""
+    import typer
+
+    from rebilled.cli.app import build, describe_usage
+    from rebilled.cli.output import complain
+    from rebilled.errors import RebilledError
+
+    try:
+        words = with_command(words)
+        app = build(words[0] if words else "")
+        code = app(args=words, prog_name=program(), standalone_mode=False)
+    except typer.TyperException as error:
+        complain(describe_usage(error))
+        return 2
+    except RebilledError as error:
+        complain(str(error))
+        return 2
+    except typer.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def with_command(words: list[str]) -> list[str]:
+    """The words with `report` in front where they begin with a path or an option of `report`."""
+    if not words:
+        return ["--help"]
+    if words[0] in COMMANDS or words[0] in _OWN_OPTIONS:
+        return words
+    _check_spelling(words[0])
+    return ["report", *words]
+
+
+def _check_spelling(word: str) -> None:
+    """Raise InputError for a word that is nearly a command and is no file."""
+    import difflib
+    from pathlib import Path
+
+    near = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)
+    if near and not Path(word).exists():
+        from rebilled.errors import InputError
+
+        raise InputError(f"{word!r} is neither a command nor a file; did you mean `analyze {near[0]}`?")
+
+
+def program() -> str:
+    """The name the program was called by, for help texts."""
+    name = sys.argv[0].replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".exe")
+    return name if name in ("analyze", "rebilled") else "analyze"

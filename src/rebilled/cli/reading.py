@@ -1,0 +1,113 @@
+"""From the paths of a command to its analysis, with a progress bar for the eyes of a person only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rebilled.analysis import Analysis
+    from rebilled.pricing.prices import Prices
+    from rebilled.trace import Trace
+
+_QUIET_S = 1.0
+_CONTENT_HELP = "How much of the prompts may be shown: nothing, a few words around a change, or all of what changed."
+
+PathsArgument = Annotated[list[str], typer.Argument(metavar="PATH", hidden=True)]
+PricesOption = Annotated[
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="Your own rates, as TOML or JSON, in US dollars per million tokens."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for other programs.")]
+ContentOption = Annotated[
+    Literal["none", "excerpt", "full"],
+    typer.Option("--show-content", metavar="none|excerpt|full", help=_CONTENT_HELP, show_default=False),
+]
+WidthOption = Annotated[
+    int | None,
+    typer.Option("--width", metavar="N", help="Columns to fill, 60 to 500; as wide as the terminal otherwise."),
+]
+
+
+def read_trace(paths: Sequence[str]) -> Trace:
+    """The trace in these paths. Raises InputError where no step could be read at all."""
+    from rebilled.analysis import read
+
+    with Meter() as meter:
+        trace = read(paths, progress=meter.advance)
+    if not trace.steps:
+        from rebilled.errors import InputError
+
+        raise InputError(_nothing_read(paths, trace))
+    return trace
+
+
+def analyze_paths(paths: Sequence[str], prices: Path | None) -> Analysis:
+    """The analysis of these paths. Raises InputError for bad paths and rates, and where no step could be read."""
+    from rebilled.analysis import analyze
+
+    rates = load_prices(prices)
+    return analyze(read_trace(paths), rates)
+
+
+def load_prices(path: Path | None) -> Prices:
+    """The price table, with the rates of a file of the user's own."""
+    from rebilled.pricing.prices import Prices
+
+    return Prices.load(path)
+
+
+def _nothing_read(paths: Sequence[str], trace: Trace) -> str:
+    from rebilled.reports.amount import whole
+    from rebilled.reports.overview import skip_reasons
+
+    named = ", ".join(repr(path) for path in paths[:3]) + (", ..." if len(paths) > 3 else "")
+    if not trace.skipped:
+        return f"no request was found in {named} ({whole(trace.files, 'file')}); `analyze formats` lists what can be read"
+    first = trace.skipped[0]
+    line = f":{first.line}" if first.line is not None else ""
+    detail = f"{first.path}{line}: {first.detail}" if trace.files != 1 or line else first.detail
+    reasons = skip_reasons(trace.skipped)
+    return f"no request could be read in {named}, skipped {reasons}, first {detail}; `analyze formats` lists what can be read"
+
+
+class Meter(AbstractContextManager["Meter"]):
+    """A progress bar on standard error that appears after a second, and never where that is no terminal."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._shown = sys.stderr.isatty()
+        self._start = clock()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how many bytes of how many have been read."""
+        if not self._shown or self._clock() - self._start < _QUIET_S:
+            return
+        if self._bar is None:
+            self._begin(total)
+        self._bar.update(self._task, completed=done)
+
+    def _begin(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("reading", total=total or None)
+        self._bar.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()

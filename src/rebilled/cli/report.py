@@ -1,0 +1,108 @@
+"""`analyze report`: what was billed again, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rebilled.cli.reading import (
+    ContentOption,
+    JsonOption,
+    PathsArgument,
+    PricesOption,
+    WidthOption,
+    analyze_paths,
+)
+
+if TYPE_CHECKING:
+    from rebilled.reports import Report
+
+EXAMPLES = """\b
+Examples:
+  analyze trace.jsonl
+  analyze report logs/ --top 5
+  analyze report logs/ --json > report.json
+  analyze report logs/ -o report.md --show-content none
+  zcat big.jsonl.gz | analyze -
+"""
+
+
+def report(
+    paths: PathsArgument,
+    as_json: JsonOption = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file; its extension chooses the form."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file of -o where it is there.")] = False,
+    prices: PricesOption = None,
+    show_content: ContentOption = "excerpt",
+    top: Annotated[
+        int,
+        typer.Option("--top", metavar="N", show_default=False, help="Findings to show in full, 3 if not given; JSON has all."),
+    ] = 3,
+    width: WidthOption = None,
+) -> None:
+    """Report what was billed again, what moved it, and what to do first.
+
+    Reads logged requests, compares each with the one it continues, and shows on one screen what to fix first, the
+    bill, what of it was paid for input that had been in the cache already, and the dearest findings.
+
+    PATH is a trace file, a folder, a glob or - for standard input; compressed files are read too. `analyze PATH...`
+    is the same.
+    """
+    from rebilled.cli.output import emit, in_colour, save, screen_width
+    from rebilled.reports.content import limit_content
+    from rebilled.reports.report import Options
+
+    form = _form(output, as_json=as_json, force=force)
+    options = Options(
+        show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=max(0, top)
+    )
+    analysis = limit_content(analyze_paths(paths, prices), show_content)
+    data = form.render(analysis, options)
+    if output is None:
+        emit(data if data.endswith(b"\n") else data + b"\n")
+    else:
+        save(output, data, overwrite=force)
+
+
+def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:
+    """The form asked for. Raises InputError where the file cannot be written or its extension names none."""
+    from rebilled.errors import InputError
+
+    if output is None or as_json:
+        if output is not None and output.suffix.lower() != ".json":
+            raise InputError(f"--json and -o {str(output)!r} ask for two forms; drop --json or name a .json file")
+        form = _json_form() if as_json else _screen_form()
+    else:
+        form = _form_by_extension(output)
+    if output is not None and output.exists() and not force:
+        raise InputError(f"{str(output)!r} is there already; add -f to replace it")
+    return form
+
+
+def _json_form() -> Report:
+    from rebilled.reports.json import REPORT
+
+    return REPORT
+
+
+def _screen_form() -> Report:
+    from rebilled.reports.terminal import REPORT
+
+    return REPORT
+
+
+def _form_by_extension(output: Path) -> Report:
+    from rebilled.errors import InputError
+    from rebilled.reports import REPORTS
+
+    extension = output.suffix.lower()
+    for form in REPORTS:
+        if extension in form.extensions:
+            return form
+    known = ", ".join(sorted(name for form in REPORTS for name in form.extensions))
+    raise InputError(f"-o {str(output)!r}: {extension or 'no extension'} names no form; use one of {known}")

@@ -1,0 +1,178 @@
+"""What STEP means on the command line: a file, FILE:N, a step's number, or an id."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rebilled.cli.reading import read_trace
+from rebilled.errors import InputError
+from rebilled.formats import find_inputs, read_input
+from rebilled.model import Record, Skip, Source, Step
+from rebilled.reports.amount import whole
+from rebilled.trace import Trace
+
+_NUMBERED = re.compile(r"(?:step[-_ ]?|#)?(\d+)", re.IGNORECASE)
+_IN_FILE = re.compile(r"(?s)(.+):(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A step that was named: the paths of the trace it stands in, and where in them.
+
+    record: as read. source: where it stands. alone: the file holds nothing else.
+    """
+
+    word: str
+    paths: tuple[str, ...]
+    source: Source
+    name: str
+    alone: bool = False
+    record: Record | None = None
+
+    def find(self, trace: Trace) -> Step | None:
+        """The step in its trace; None where its record gave none of its own."""
+        return next((step for step in trace.steps if step.source == self.source), None)
+
+
+@dataclass(slots=True)
+class Finder:
+    """Finds the steps that words name. paths: the trace of `--trace`; without it, that of the current folder."""
+
+    paths: Sequence[str]
+    traces: dict[tuple[str, ...], Trace] = field(default_factory=dict)
+
+    def trace(self, paths: tuple[str, ...]) -> Trace:
+        """The trace in these paths, read once."""
+        if paths not in self.traces:
+            self.traces[paths] = read_trace(paths)
+        return self.traces[paths]
+
+    def find(self, word: str) -> Picked:
+        """The step that a word names. Raises InputError where it names none, or several."""
+        if self.paths:
+            found = self._in_trace(word, tuple(self.paths)) or self._in_files(word)
+        else:
+            found = self._in_files(word) or self._in_folder(word)
+        if found is None:
+            raise InputError(self._unknown(word))
+        return found
+
+    # ---- files -----------------------------------------------------------------------------------------------
+
+    def _in_files(self, word: str) -> Picked | None:
+        path, number = _split(word)
+        if path is None:
+            return None
+        if Path(path).is_dir():
+            raise InputError(f"{path!r} is a folder, not one request; name a file in it, FILE:N, or a step with --trace")
+        records, skipped = _records(path)
+        if not records:
+            reason = f" ({skipped[0].reason}: {skipped[0].detail})" if skipped else ""
+            raise InputError(f"{path!r} holds no request that can be read{reason}; name another file")
+        if number is None and len(records) > 1:
+            raise InputError(f"{path!r} holds {whole(len(records), 'record')}; name one as {path}:N, N from 1 to {len(records)}")
+        if number is not None and not 1 <= number <= len(records):
+            raise InputError(f"{path!r} has no record {number}: it holds {whole(len(records), 'record')}, counted from 1")
+        record = records[(number or 1) - 1]
+        name = "standard input" if path == "-" else path if number is None else f"{path}:{number}"
+        return Picked(word, (path,), record.source, name, alone=len(records) == 1, record=record)
+
+    # ---- traces ----------------------------------------------------------------------------------------------
+
+    def _in_folder(self, word: str) -> Picked | None:
+        try:
+            return self._in_trace(word, (".",))
+        except InputError:
+            if _NUMBERED.fullmatch(word):
+                raise
+            return None
+
+    def _in_trace(self, word: str, paths: tuple[str, ...]) -> Picked | None:
+        trace = self.trace(paths)
+        step = _by_id(trace, word)
+        match = _NUMBERED.fullmatch(word)
+        if step is None and match is not None:
+            number = int(match[1])
+            if not 1 <= number <= len(trace.steps):
+                if self.paths and Path(word).is_file():
+                    return None
+                raise InputError(f"there is no step {number} in {_named(paths)}: it holds {whole(len(trace.steps), 'step')}, counted from 1")
+            step = trace.step(number)
+        return Picked(word, paths, step.source, f"step {step.number}") if step is not None else None
+
+    def _unknown(self, word: str) -> str:
+        place = _named(tuple(self.paths)) if self.paths else "the current folder"
+        known = [ident for trace in self.traces.values() for step in trace.steps for ident in _ids(step)]
+        near = difflib.get_close_matches(word, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "name a file, FILE:N, a step's number or an id (see `analyze diff --help`)"
+        return f"{word!r} is no file, and no step of {place} has that number or id; {hint}"
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    return "the current folder" if paths == (".",) else ", ".join(repr(path) for path in paths)
+
+
+def _by_id(trace: Trace, word: str) -> Step | None:
+    return next((step for step in trace.steps if word in _ids(step)), None)
+
+
+def _ids(step: Step) -> Iterator[str]:
+    for ident in (step.reply.response_id, step.request_id):
+        if ident:
+            yield ident
+
+
+def _split(word: str) -> tuple[str | None, int | None]:
+    """The file that a word names, and the number of the record in it; None where there is no such file."""
+    if word == "-" or Path(word).exists():
+        return word, None
+    match = _IN_FILE.fullmatch(word)
+    if match is not None and (match[1] == "-" or Path(match[1]).exists()):
+        return match[1], int(match[2])
+    return (None, None) if _is_bare_number(word) else (_without_extension(word), None)
+
+
+def _is_bare_number(word: str) -> bool:
+    """Whether the word is the number of a step; `01` is rather the name of a file."""
+    return word.isdigit() and not word.startswith("0")
+
+
+def _without_extension(word: str) -> str | None:
+    """The one file whose name is the word with an extension. Raises InputError where several are."""
+    path = Path(word)
+    if not path.name or not path.parent.is_dir():
+        return None
+    found = sorted(str(other) for other in path.parent.iterdir() if other.is_file() and other.name.split(".")[0] == path.name)
+    if len(found) > 1:
+        raise InputError(f"{word!r} could be {' or '.join(map(repr, found[:4]))}; add the extension")
+    return found[0] if found else None
+
+
+def _records(path: str) -> tuple[list[Record], list[Skip]]:
+    records: list[Record] = []
+    skipped: list[Skip] = []
+    for item in _read([path]):
+        if isinstance(item, Skip):
+            skipped.append(item)
+        else:
+            records.append(item)
+    return records, skipped
+
+
+def _read(paths: Iterable[str]) -> Iterator[Record | Skip]:
+    for item in find_inputs(paths):
+        yield from read_input(item)
+
+
+def record_of(picked: Picked) -> Record:
+    """The record of a step, read again where it is not at hand. Raises InputError where it has gone."""
+    if picked.record is not None:
+        return picked.record
+    for item in _read(picked.paths):
+        if not isinstance(item, Skip) and item.source == picked.source:
+            return item
+    raise InputError(f"{picked.name} of {_named(picked.paths)} cannot be read again; name it as FILE:N")

@@ -1,0 +1,166 @@
+"""One large file of JSON lines read by two processes: the second half by a child, merged in order afterwards.
+
+The result is the same as that of one process, step for step; where a child cannot be made or fails, one process
+reads everything.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, NamedTuple
+
+from msgspec.structs import replace
+
+from rebilled.errors import RecordError
+from rebilled.formats import File, detect
+from rebilled.formats.format import Format
+from rebilled.model import BodyRef, Message, Node, Record, Skip, Step
+from rebilled.trace import Reader
+
+SMALLEST_BYTES = 48 << 20
+"""Below this a second process gains nothing."""
+
+Add = Callable[[Record | Skip], None]
+
+
+class Half(NamedTuple):
+    """What a child has read: histories as (parent, message), by index behind the roots; steps that point to them."""
+
+    roots: list[str]
+    nodes: list[tuple[int, Message]]
+    steps: list[tuple[Step, int]]
+    skipped: list[Skip]
+    records: int
+    spooled: bool
+
+
+def read_in_halves(path: str, reader: Reader, add: Add) -> bool:
+    """Read a large JSON-lines file into the reader with two processes; False, and nothing read, where that does not do.
+
+    add: takes each record of the first half, as the reader's own `add` would.
+    """
+    if not _worthwhile(path):
+        return False
+    try:
+        with File(path) as file:
+            chosen = detect(file)
+            middle = file.buffer.find(b"\n", file.size // 2) + 1
+            if chosen is None or chosen.name != "jsonl" or not file.in_place or not 0 < middle < file.size:
+                return False
+            _read_both(file, chosen, middle, reader, add)
+    except RecordError:
+        return False
+    return True
+
+
+def _worthwhile(path: str) -> bool:
+    if path == "-" or not hasattr(os, "fork") or threading.active_count() > 1:
+        return False
+    try:
+        return os.stat(path).st_size >= SMALLEST_BYTES and _cores() > 1
+    except OSError:
+        return False
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _read_both(file: File, chosen: Format, middle: int, reader: Reader, add: Add) -> None:
+    end = file.size
+    results, spool = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - the spool lives with the trace
+    child = os.fork()
+    if child == 0:
+        _be_child(file, chosen, (middle, end), results, spool)
+    file.narrow(file.start, middle)
+    for item in chosen.read(file):
+        add(item)
+    lines = file.line_count
+    _, status = os.waitpid(child, 0)
+    half = _received(results) if status == 0 else None
+    if half is not None:
+        _merge(half, reader, file.path, lines, spool)
+        return
+    file.narrow(middle, end)
+    for item in chosen.read(file):
+        add(_moved(item, lines))
+
+
+def _be_child(file: File, chosen: Format, span: tuple[int, int], results: IO[bytes], spool: IO[bytes]) -> None:
+    """Read one half and leave; whatever goes wrong is the parent's to mend."""
+    code = 1
+    try:
+        file.narrow(*span)
+        reader = Reader()
+        reader.trace.bodies.spool = spool
+        for item in chosen.read(file):
+            reader.add(item)
+        pickle.dump(_packed(reader), results, protocol=pickle.HIGHEST_PROTOCOL)
+        results.flush()
+        spool.flush()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _packed(reader: Reader) -> Half:
+    roots = list(reader.roots)
+    numbers = {id(reader.roots[name]): place for place, name in enumerate(roots)}
+    nodes: list[tuple[int, Message]] = []
+    steps: list[tuple[Step, int]] = []
+    empty = Node(None, None)
+    for step in reader.trace.steps:
+        path = []
+        node = step.history
+        while id(node) not in numbers:
+            path.append(node)
+            assert node.parent is not None
+            node = node.parent
+        for new in reversed(path):
+            assert new.message is not None
+            nodes.append((numbers[id(new.parent)], new.message))
+            numbers[id(new)] = len(roots) + len(nodes) - 1
+        steps.append((step, numbers[id(step.history)]))
+        step.history = empty
+    spool = reader.trace.bodies.spool
+    spooled = spool is not None and spool.tell() > 0
+    return Half(roots, nodes, steps, reader.trace.skipped, reader.trace.records, spooled)
+
+
+def _received(results: IO[bytes]) -> Half | None:
+    with suppress(pickle.UnpicklingError, EOFError, OSError):
+        results.seek(0)
+        half: Half = pickle.load(results)  # noqa: S301 - written by our own child into our own unlinked file
+        return half
+    return None
+
+
+def _merge(half: Half, reader: Reader, path: str, lines: int, spool: IO[bytes]) -> None:
+    nodes = [reader.root(name) for name in half.roots]
+    for parent, message in half.nodes:
+        nodes.append(nodes[parent].child(message))
+    bodies = reader.trace.bodies
+    own = bodies.number_of(path)
+    adopted = bodies.adopt(spool) if half.spooled else 0
+    reader.trace.records += half.records
+    for skip in half.skipped:
+        reader.add(_moved(skip, lines))
+    for step, history in half.steps:
+        step.history = nodes[history]
+        step.source = replace(step.source, line=(step.source.line or 0) + lines)
+        if step.body is not None:
+            step.body = BodyRef(own if step.body.store >= 0 else adopted, step.body.offset, step.body.length)
+        reader.place(step)
+
+
+def _moved(item: Record | Skip, lines: int) -> Record | Skip:
+    """The item with its line counted from the beginning of the file."""
+    if isinstance(item, Skip):
+        return replace(item, line=item.line + lines if item.line is not None else None)
+    source = replace(item.source, line=(item.source.line or 0) + lines)
+    return replace(item, source=source)
