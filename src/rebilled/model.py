@@ -225,6 +225,8 @@ class Step(msgspec.Struct):
     api: the body's shape, e.g. `anthropic.messages`; steps of different shapes are never compared.
     bare_system: the system section without Claude Code's attribution line, where it has one; drop_attribution
     says that it is the one that counts. leading: logged messages that belong to the system section.
+    previous_response: the response that this request goes on from, so that the provider holds what stands before;
+    chained: how many messages of the history were taken over from there, -1 where that response is not in the trace.
     members: where each member of the body stands in it, None where its text was printed anew.
     """
 
@@ -246,6 +248,8 @@ class Step(msgspec.Struct):
     attribution: bytes = b""
     drop_attribution: bool = False
     leading: int = 0
+    previous_response: str | None = None
+    chained: int = 0
     members: Mapping[str, tuple[int, int]] | None = None
     sessions: tuple[str, ...] = ()
     request_id: str | None = None

@@ -84,13 +84,14 @@ class Prompt:
 
     @cached_property
     def messages(self) -> list[Item]:
-        """The elements of the messages section."""
+        """The elements of the messages section; null for those that only the provider holds."""
         spans = self.layout.elements(self.api.messages_key)
         if spans is None:
             raw = self.layout.value(self.api.messages_key)
             path = f"$.{self.api.messages_key}"
             return [] if raw is None or raw == b"null" else [Item(path, raw)]
-        return self._messages(self.step.leading, len(spans))
+        held = Item(f"$.{self.api.messages_key}", b"null")
+        return [held] * max(0, self.step.chained) + self._messages(self.step.leading, len(spans))
 
     def section(self, name: SectionName) -> list[Item]:
         """The elements of tools, system or messages."""

@@ -110,6 +110,34 @@ class Trace(msgspec.Struct):
         return self.steps[number - 1]
 
 
+def resolve_chains(steps: list[Step]) -> None:
+    """Give requests that go on from an earlier response the history that the provider holds for them.
+
+    All earlier input of such a chain is billed as input again (OpenAI, verified 2026-09-23); the outputs in between
+    are in no log and are left out.
+    """
+    by_response: dict[str, Step] = {}
+    for step in steps:
+        if step.previous_response is not None:
+            earlier = by_response.get(step.previous_response)
+            if earlier is None:
+                step.chained = -1
+            else:
+                _chain(step, earlier)
+        if step.reply.response_id:
+            by_response[step.reply.response_id] = step
+
+
+def _chain(step: Step, earlier: Step) -> None:
+    node = earlier.history
+    for message in step.history.messages():
+        node = node.child(message)
+    step.history, step.chained = node, earlier.history.depth
+    head = earlier.system.blocks[: len(earlier.system.blocks) - earlier.leading]
+    if not step.leading and [b.digest for b in head] == [b.digest for b in step.system.blocks]:
+        step.system = earlier.system
+
+
 def layout_of(raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "", repeated: bytes = b"") -> Layout:
     """The layout of a body, also of one that only Python's json reads. Raises RecordError for what is no body."""
     try:
@@ -181,6 +209,7 @@ class Reader(msgspec.Struct):
         self.trace.steps = [self.trace.steps[place] for place in places]
         for number, step in enumerate(self.trace.steps, 1):
             step.number = number
+        resolve_chains(self.trace.steps)
         return self.trace
 
     # ---- one record ------------------------------------------------------------------------------------------
@@ -222,6 +251,7 @@ class Reader(msgspec.Struct):
             attribution=head.line,
             drop_attribution=head.bare is not None and endpoint == FIRST_PARTY,
             leading=head.leading,
+            previous_response=_text_member(layout, "previous_response_id"),
             members=layout.members if layout.raw is record.body else None,
             sessions=_sessions(layout, record.meta),
             request_id=record.request_id,
@@ -421,6 +451,12 @@ def _model(layout: Layout, record: Record, reply: Reply) -> str:
     if reply.model or isinstance(named, str):
         return reply.model or str(named)
     return _model_in_url(record.url or "")
+
+
+def _text_member(layout: Layout, key: str) -> str | None:
+    raw = layout.value(key)
+    value = parse_json(raw) if raw is not None and raw[:1] == b'"' else None
+    return value if isinstance(value, str) and value else None
 
 
 def _model_in_url(url: str) -> str:

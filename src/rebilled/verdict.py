@@ -38,6 +38,8 @@ def judge(evidence: Evidence) -> Verdict:
             return _verdict(evidence, named(name), told)
     if not evidence.step.has_body or evidence.compared is None:
         return _verdict(evidence, named("none"), "The log holds no request body, so there is nothing to compare.")
+    if -1 in (evidence.step.chained, evidence.compared.chained):
+        return _verdict(evidence, named("none"), "It goes on from a response that is not in the trace: not judged.")
     found = next(_applying(evidence, range(2, 3)), None)
     if found is None:
         found = _beyond_gate(evidence)

@@ -42,7 +42,8 @@ from rebilled.evidence import Evidence
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    del evidence
+    if evidence.idle_s is None:
+        return "Nothing in the request explains the loss. The log has no times, so an entry that ran out is possible."
     return (
         "Nothing in the request explains the loss: the same prefix was sent in time, and the provider did not find it."
     )

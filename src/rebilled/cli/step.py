@@ -69,27 +69,31 @@ class Finder:
             return None
         if Path(path).is_dir():
             raise InputError(f"{path!r} is a folder, not one request; name a file in it, FILE:N, or a step with --trace")
-        records, skipped = _records(path)
-        if not records:
-            reason = f" ({skipped[0].reason}: {skipped[0].detail})" if skipped else ""
-            raise InputError(f"{path!r} holds no request that can be read{reason}; name another file")
-        if number is None and len(records) > 1:
-            raise InputError(f"{path!r} holds {whole(len(records), 'record')}; name one as {path}:N, N from 1 to {len(records)}")
-        if number is not None and not 1 <= number <= len(records):
-            raise InputError(f"{path!r} has no record {number}: it holds {whole(len(records), 'record')}, counted from 1")
-        record = records[(number or 1) - 1]
+        read = _Read.of(path, number or 1)
+        if not read.count:
+            raise InputError(f"{path!r} holds no request that can be read{read.reason}; name another file")
+        if number is None and read.count > 1:
+            raise InputError(f"{path!r} holds {whole(read.count, 'record')}; name one as {path}:N, N from 1 to {read.count}")
+        if read.wanted is None:
+            raise InputError(f"{path!r} has no record {number}: it holds {whole(read.count, 'record')}, counted from 1")
         name = "standard input" if path == "-" else path if number is None else f"{path}:{number}"
-        return Picked(word, (path,), record.source, name, alone=len(records) == 1, record=record)
+        return Picked(word, (path,), read.wanted.source, name, alone=read.count == 1, record=read.wanted)
 
     # ---- traces ----------------------------------------------------------------------------------------------
 
     def _in_folder(self, word: str) -> Picked | None:
+        """The step in the trace of the current folder; for a number that it lacks, the file of that name."""
         try:
             return self._in_trace(word, (".",))
-        except InputError:
-            if _NUMBERED.fullmatch(word):
+        except InputError as error:
+            if not _NUMBERED.fullmatch(word):
+                return None
+            path = _without_extension(word)
+            if path is not None:
+                return self._in_files(path)
+            if (".",) in self.traces:
                 raise
-            return None
+            raise InputError(f"there is no trace in the current folder to look up {word!r} in; add --trace PATH") from error
 
     def _in_trace(self, word: str, paths: tuple[str, ...]) -> Picked | None:
         trace = self.trace(paths)
@@ -146,21 +150,34 @@ def _without_extension(word: str) -> str | None:
     path = Path(word)
     if not path.name or not path.parent.is_dir():
         return None
-    found = sorted(str(other) for other in path.parent.iterdir() if other.is_file() and other.name.split(".")[0] == path.name)
+    files = sorted(other for other in path.parent.iterdir() if other.is_file())
+    found = [other for other in files if other.stem == path.name]
+    found = found or [other for other in files if other.name.split(".")[0] == path.name]
     if len(found) > 1:
-        raise InputError(f"{word!r} could be {' or '.join(map(repr, found[:4]))}; add the extension")
-    return found[0] if found else None
+        raise InputError(f"{word!r} could be {' or '.join(repr(str(other)) for other in found[:4])}; add the extension")
+    return str(found[0]) if found else None
 
 
-def _records(path: str) -> tuple[list[Record], list[Skip]]:
-    records: list[Record] = []
-    skipped: list[Skip] = []
-    for item in _read([path]):
-        if isinstance(item, Skip):
-            skipped.append(item)
-        else:
-            records.append(item)
-    return records, skipped
+@dataclass(slots=True)
+class _Read:
+    """What one pass over a file found: how many records, the wanted one, and why the first other thing was skipped."""
+
+    count: int = 0
+    wanted: Record | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(cls, path: str, number: int) -> _Read:
+        """Read a file for the record with a number, counted from 1."""
+        found = cls()
+        for item in _read([path]):
+            if isinstance(item, Skip):
+                found.reason = found.reason or f" ({item.reason}: {item.detail})"
+                continue
+            found.count += 1
+            if found.count == number:
+                found.wanted = item
+        return found
 
 
 def _read(paths: Iterable[str]) -> Iterator[Record | Skip]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
 
 import msgspec
 
@@ -22,7 +21,7 @@ _GAP = re.compile(rb"[\s,]*")
 _END = re.compile(rb"\s*\}\s*$")
 
 
-class Part(NamedTuple):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """The text of one JSON value and where it stands.
 
     at: its first byte in the file, None where it stands there in another spelling (inside a JSON string).
@@ -80,7 +79,7 @@ class Members:
     ) -> None:
         self.part = part
         self.values = values
-        self.cut: dict[str, Part] = {}
+        self.cut: dict[str, Part | None] = {}
         self.shape = shape_of(tuple(values))
         self._spans = spans
 
@@ -95,22 +94,24 @@ class Members:
 
     def get(self, key: str) -> Part | None:
         """The value of a member; None where it is missing or null."""
-        found = self.cut.get(key)
-        if found is None:
-            value = self.values.get(key)
-            if value is None:
-                return None
-            found = self.cut[key] = value if isinstance(value, Part) else self._cut(key, value)
-        return found if found.text != b"null" else None
+        cut = self.cut
+        if key in cut:
+            return cut[key]
+        value = self.values.get(key)
+        if value is None:
+            return None
+        part = value if isinstance(value, Part) else self._cut(key, value)
+        found = cut[key] = part if part.text != b"null" else None
+        return found
 
     def _cut(self, key: str, value: msgspec.Raw) -> Part:
         text = bytes(memoryview(value))
-        _, at, exact = self.part
-        if at is None or text[:1] not in _LOCATED:
-            return Part(text, None, exact)
-        if self._spans is None:
-            self._spans = _walk(self.values)
-        return Part(text, at + self._spans[key][0], exact)
+        part = self.part
+        if part.at is None or text[:1] not in _LOCATED:
+            return Part(text, None, part.exact)
+        if self._spans is not None:
+            return Part(text, part.at + self._spans[key][0], part.exact)
+        return Part(text, part.at + _start(self.values, key), part.exact)
 
     def first_byte(self, key: str) -> bytes:
         """The first byte of a member's value; empty where there is none."""
@@ -167,13 +168,24 @@ def _fills(text: bytes, values: Mapping[str, msgspec.Raw]) -> bool:
     return bare + sum(map(len, values)) + 4 * len(values) + 1 == len(text)
 
 
-def _walk(values: Mapping[str, msgspec.Raw | Part]) -> dict[str, tuple[int, int]]:
+def _start(values: Mapping[str, msgspec.Raw | Part], wanted: str) -> int:
+    """Where one value starts in a text that they fill."""
+    at = 1
+    for key, value in values.items():
+        at += len(key) + 3
+        if key == wanted:
+            break
+        at += len(memoryview(value) if isinstance(value, msgspec.Raw) else value.text) + 1
+    return at
+
+
+def _walk(values: Mapping[str, msgspec.Raw]) -> dict[str, tuple[int, int]]:
     """Where the values stand in a text that they fill."""
     found: dict[str, tuple[int, int]] = {}
     at = 1
     for key, value in values.items():
         start = at + len(key) + 3
-        at = start + len(memoryview(value) if isinstance(value, msgspec.Raw) else value.text) + 1
+        at = start + len(memoryview(value)) + 1
         found[key] = (start, at - 1)
     return found
 
@@ -212,7 +224,7 @@ def parse_loosely(text: bytes, cause: Exception | None = None) -> Json:
 
 def split_array(part: Part) -> list[Part]:
     """The elements of a list. Raises RecordError as `split_object` does."""
-    text, at, exact = part
+    text, at, exact = part.text, part.at, part.exact
     try:
         values = ARRAY.decode(text)
     except msgspec.ValidationError:

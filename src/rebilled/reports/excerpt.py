@@ -39,22 +39,21 @@ def _split(text: str, first: int, last: int) -> Side:
     return Side(plain(text[:first]), plain(text[first:end]), plain(text[end:]))
 
 
-def excerpt_lines(found: Divergence, width: int, pen: Pen, *, full: bool = False) -> list[str]:
+def excerpt_lines(found: Divergence, width: int, pen: Pen, *, full: bool = False, gap: int = 8) -> list[str]:
     """The excerpts of a divergence, labelled, with a mark under the first byte that differs; none where it has none.
 
-    full: the texts are folded, not cut.
+    full: the texts are folded, not cut. gap: the columns for the labels.
     """
     if not found.before and not found.after:
         return []
     pair = sides(found.before, found.after)
-    label = max(map(len, _LABELS)) + 2
-    inner = width - label
+    inner = width - gap
     lines: list[str] = []
     for name, side in zip(_LABELS, pair, strict=True):
         rows = _folded(side, inner, pen) if full else [_cut_line(side, inner, pen)]
-        lines += [f"{name if place == 0 else '':<{label}}{row}" for place, row in enumerate(rows)]
+        lines += [f"{name if place == 0 else '':<{gap}}{row}" for place, row in enumerate(rows)]
     if not full:
-        lines.append(" " * (label + cells(_lead(pair[1], inner))) + pen.paint("^", "moved"))
+        lines.append(" " * (gap + cells(_lead(pair[1], inner))) + pen.paint("^", "moved"))
     return lines
 
 
