@@ -8,7 +8,7 @@ equal leading messages, else with the one that has most equal leading messages.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -112,47 +112,57 @@ class Lineage(msgspec.Struct):
             found = self._most_equal(step, self.by_state.get((step.state, tree), ()), deepest.depth)
             if found is not None:
                 return found
-        candidates = [s for s in self._sharing_ids(step) if s.state == step.state]
+        candidates = list(self._sharing_ids(step, step.state))
         candidates += [s for s in self._same_session(step) if s.state == step.state]
-        return max(candidates, key=lambda s: s.number, default=None)
+        return self._most_equal(step, candidates, deepest.depth, from_user=False)
 
     def _any_state(self, step: Step, deepest: Node) -> Step | None:
         """Of all it continues, the one with most equal leading messages, then the latest."""
         tree = tree_of(step.history)
         if deepest.first_user and tree is not None:
-            found = self._most_equal(step, self.by_tree.get(tree, ()), deepest.depth)
+            found = self._most_equal(step, self.by_tree.get(tree, ()), deepest.depth, prefer_whole=False)
             if found is not None:
                 return found
         candidates = list(self._sharing_ids(step))
         candidates += [s for s in self._same_session(step) if s.state[:3] == step.state[:3]]
-        return max(candidates, key=lambda s: s.number, default=None)
+        return self._most_equal(step, candidates, deepest.depth, prefer_whole=False, from_user=False)
 
-    def _most_equal(self, step: Step, candidates: list[Step] | tuple[Step, ...], most: int) -> Step | None:
-        """The candidate that shares the longest history; of equals one that ends there, then the latest."""
-        if not candidates:
-            return None
+    def _most_equal(
+        self,
+        step: Step,
+        candidates: Sequence[Step],
+        most: int,
+        *,
+        prefer_whole: bool = True,
+        from_user: bool = True,
+    ) -> Step | None:
+        """The candidate that shares the longest history, then the latest.
+
+        most: no candidate shares more messages. prefer_whole: of equals one that ends there comes first.
+        from_user: only candidates that share the first user message.
+        """
         self.stamp += 1
         node: Node | None = step.history
         while node is not None:
             node.stamp = self.stamp
             node = node.parent
         best: Step | None = None
-        rank = (0, False)
-        for candidate in reversed(candidates):
+        rank = (-1, False, 0)
+        for candidate in reversed(candidates) if from_user else candidates:
             shared = candidate.history
             while shared.stamp != self.stamp and shared.parent is not None:
                 shared = shared.parent
-            if not shared.first_user:
+            if from_user and not shared.first_user:
                 continue
-            mine = (shared.depth, shared is candidate.history)
-            if mine > rank:
-                best, rank = candidate, mine
-                if mine == (most, True):
+            whole = shared is candidate.history or not prefer_whole
+            if (shared.depth, whole, candidate.number) > rank:
+                best, rank = candidate, (shared.depth, whole, candidate.number)
+                if from_user and rank[:2] == (most, True):
                     break
         return best
 
-    def _sharing_ids(self, step: Step) -> Iterator[Step]:
-        """For every message or tool-call id of the step, the latest earlier step that holds it too."""
+    def _sharing_ids(self, step: Step, state: State | None = None) -> Iterator[Step]:
+        """For every message or tool-call id of the step, the latest earlier step, of that state, that holds it too."""
         seen: set[Node] = set()
         for message in step.history.messages():
             for ident in message.ids:
@@ -162,6 +172,8 @@ class Lineage(msgspec.Struct):
                     seen.add(node)
                     tree = tree_of(node)
                     for candidate in reversed(self.by_tree.get(tree, []) if tree is not None else []):
+                        if state is not None and candidate.state != state:
+                            continue
                         if candidate.history.depth >= node.depth and candidate.history.ancestor(node.depth) is node:
                             yield candidate
                             break

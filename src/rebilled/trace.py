@@ -86,6 +86,10 @@ class Bodies(msgspec.Struct):
             raise RecordError("unreadable", f"{path} changed while it was read")
         return data
 
+    def __del__(self) -> None:
+        if self.spool is not None:
+            self.spool.close()
+
 
 class Trace(msgspec.Struct):
     """Everything that was read: steps in time order, what was skipped and why, and how to read bodies again."""

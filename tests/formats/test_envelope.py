@@ -292,3 +292,57 @@ def test_a_call_reads_the_same_in_any_envelope(
     for record in records:
         if record.body_offset is not None:
             assert data[record.body_offset :].startswith(raw.encode())
+
+
+# ---- long records, which are cut instead of split --------------------------------------------------------------
+
+LONG = body("x" * 20_000)
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+@pytest.mark.parametrize(
+    "logged",
+    [
+        {"request": LONG, "response": reply()},
+        {"response": reply(), "request": LONG},
+        {"request": {"method": "POST", "url": "https://h.test/v1/messages", "body": LONG}, "response": reply()},
+        {"request": {"body": LONG, "url": "https://h.test/v1/messages"}, "response": reply()},
+        {"request": {"headers": {"body": "no"}, "body": LONG}, "response": {"status": 200, "body": reply()}},
+        {"meta": {"request": 1}, "request": LONG, "response": reply()},
+        {"request": LONG, "response": {**reply(), "echo": {"response": 1, "x": {"a": 1, "response": 2}}}},
+        {"request": {**LONG, "extra": {"a": 1, "response": 2}}, "response": reply()},
+        {"request": {**LONG, "extra": {"a": 1, "response": 2}}},
+        {"request": {"metadata": {"body": "x"}, **LONG}, "response": reply()},
+    ],
+)
+def test_a_long_record_reads_as_a_short_one(tmp_path: Path, logged: dict[str, Any], spaced: bool) -> None:
+    separators = (", ", ": ") if spaced else (",", ":")
+    path = write(tmp_path, "a.jsonl", json.dumps(logged, separators=separators))
+    record = read_one(path)
+    request = logged["request"]
+    expected = request if "messages" in request else request["body"]
+    raw = json.dumps(expected, separators=separators).encode()
+    assert (record.body, record.as_sent) == (raw, True)
+    assert record.body_offset is not None
+    assert path.read_bytes()[record.body_offset :].startswith(raw)
+    assert record.url == request.get("url")
+    if "response" in logged:
+        assert parsed(record.response) == logged["response"].get("body", logged["response"])
+
+
+@pytest.mark.parametrize(
+    ("tail", "records", "reason"),
+    [
+        ('"response":{}}', 1, "not_json"),
+        (',"response":{} x}', 1, "not_json"),
+        (',"request":{}}', 1, "no_request"),
+        (',"response":{}}}', 2, "not_json"),
+        ("}}", 2, "not_json"),
+        (',"response":{', 1, "truncated"),
+    ],
+)
+def test_a_long_record_with_a_fault_is_not_taken_for_a_good_one(
+    tmp_path: Path, tail: str, records: int, reason: str
+) -> None:
+    found, skips = read(write(tmp_path, "a.jsonl", call(), f'{{"request":{compact(LONG)}{tail}'))
+    assert (len(found), [skip.reason for skip in skips]) == (records, [reason])

@@ -11,6 +11,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS = ("report", "diff", "steps", "causes", "prices", "providers", "formats")
 """The commands in the order in which help names them; each is a function in the module of its name."""
 
+BAD_INPUT = 2
 INTERRUPTED = 130
 _OWN_OPTIONS = ("--help", "-h", "--version")
 
@@ -30,7 +31,6 @@ def run(words: list[str]) -> int:
     import typer
 
     from rebilled.cli.app import build, describe_usage
-    from rebilled.cli.output import complain
     from rebilled.errors import RebilledError
 
     try:
@@ -38,14 +38,21 @@ def run(words: list[str]) -> int:
         app = build(words[0] if words else "")
         code = app(args=words, prog_name=program(), standalone_mode=False)
     except typer.TyperException as error:
-        complain(describe_usage(error))
-        return 2
+        return complain(describe_usage(error))
     except RebilledError as error:
-        complain(str(error))
-        return 2
+        return complain(str(error))
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def complain(message: str) -> int:
+    """Write one line to standard error, whatever the message holds; gives the exit code for bad usage and input."""
+    from rebilled.reports.plain import plain
+
+    line = plain(message) if message.startswith("analyze") else f"analyze: {plain(message)}"
+    sys.stderr.write(line.encode("utf-8", "replace").decode("utf-8") + "\n")
+    return BAD_INPUT
 
 
 def with_command(words: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rebilled.cli import COMMANDS
+from rebilled.cli.value import QuickCommand, QuickGroup
 
 _EXAMPLES = """\b
 Examples:
@@ -21,6 +22,7 @@ Examples:
 def build(word: str) -> typer.Typer:
     """The application with one command, or with all of them where the first word is no command."""
     app = typer.Typer(
+        cls=QuickGroup,
         rich_markup_mode=None,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -29,7 +31,8 @@ def build(word: str) -> typer.Typer:
     app.callback(epilog=_EXAMPLES, subcommand_metavar="COMMAND | PATH...", options_metavar="")(about)
     for name in (word,) if word in COMMANDS else COMMANDS:
         module = importlib.import_module(f"rebilled.cli.{name}")
-        app.command(name, epilog=getattr(module, "EXAMPLES", None))(getattr(module, name))
+        epilog = getattr(module, "EXAMPLES", None)
+        app.command(name, cls=QuickCommand, epilog=epilog)(getattr(module, name))
     return app
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from rebilled.analysis import Judge, analyze, link, rates_of
 from rebilled.causes import by_name
@@ -19,8 +20,7 @@ from rebilled.trace import Reader, Trace
 from rebilled.verdict import judge
 
 
-@dataclass(slots=True)
-class Comparer:
+class Comparer(msgspec.Struct):
     """Compares steps. show: how much of the prompts the comparison may hold."""
 
     finder: Finder
@@ -100,10 +100,13 @@ def _take(reader: Reader, picked: Picked) -> Step:
 def _check_comparable(before: Step, after: Step, names: tuple[str, str]) -> None:
     for step, name in zip((before, after), names, strict=True):
         if not step.has_body:
-            raise InputError(f"the log of {name} holds no request body, so there is nothing to compare; name another step")
+            raise InputError(
+                f"the log of {name} holds no request body, so there is nothing to compare; name another step"
+            )
     if before.api != after.api:
         raise InputError(
-            f"{names[0]} is a request of {before.api} and {names[1]} one of {after.api}; only two of one API can be compared"
+            f"{names[0]} is a request of {before.api} and {names[1]} one of {after.api}; "
+            "only two of the same API can be compared"
         )
 
 

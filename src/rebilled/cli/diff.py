@@ -23,14 +23,16 @@ def diff(
     step2: Annotated[str | None, typer.Argument(metavar="STEP2", hidden=True)] = None,
     trace: Annotated[
         list[str] | None,
-        typer.Option("--trace", metavar="PATH", help="The trace to look numbers and ids up in; may be given more than once."),
+        typer.Option(
+            "--trace", metavar="PATH", help="The trace to look numbers and ids up in; may be given more than once."
+        ),
     ] = None,
     as_json: JsonOption = False,
     prices: PricesOption = None,
     show_content: ContentOption = "excerpt",
     width: WidthOption = None,
 ) -> None:
-    """Show the first byte at which a step stops repeating an earlier one, and what that cost.
+    """Show the first byte at which two steps differ, and its price.
 
     Each STEP is a file with one request, FILE:N for the N-th record of a file, a step's number, or the id of its
     response or request. Numbers and ids are looked up in the trace of --trace, without it in that of the current

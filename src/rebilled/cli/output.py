@@ -1,4 +1,4 @@
-"""Where results and messages go: data to standard output, one line of complaint to standard error."""
+"""Where results go: to standard output or a file, and how wide and colourful a screen may be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from rebilled.errors import InputError
-from rebilled.reports.plain import plain
 
 BROKEN_PIPE = 141
 """What a shell reports for a program whose reader went away."""
@@ -54,12 +53,6 @@ def emit_json(value: object, *, indent: bool = True) -> None:
 
     options = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if indent else 0)
     emit(orjson.dumps(value, option=options))
-
-
-def complain(message: str) -> None:
-    """One line on standard error, whatever the message holds."""
-    line = f"analyze: {plain(message)}" if not message.startswith("analyze") else plain(message)
-    sys.stderr.write(line.encode("utf-8", "replace").decode("utf-8") + "\n")
 
 
 def save(path: Path, data: bytes, *, overwrite: bool) -> None:

@@ -69,13 +69,15 @@ def _nothing_read(paths: Sequence[str], trace: Trace) -> str:
     from rebilled.reports.overview import skip_reasons
 
     named = ", ".join(repr(path) for path in paths[:3]) + (", ..." if len(paths) > 3 else "")
+    hint = "`analyze formats` lists what can be read"
     if not trace.skipped:
-        return f"no request was found in {named} ({whole(trace.files, 'file')}); `analyze formats` lists what can be read"
+        return f"no request was found in {named} ({whole(trace.files, 'file')}); {hint}"
     first = trace.skipped[0]
     line = f":{first.line}" if first.line is not None else ""
-    detail = f"{first.path}{line}: {first.detail}" if trace.files != 1 or line else first.detail
-    reasons = skip_reasons(trace.skipped)
-    return f"no request could be read in {named}, skipped {reasons}, first {detail}; `analyze formats` lists what can be read"
+    place = f" ({first.path}{line})" if first.path not in paths or line else ""
+    return (
+        f"no request could be read in {named}: {skip_reasons(trace.skipped)}; the first{place}: {first.detail}; {hint}"
+    )
 
 
 class Meter(AbstractContextManager["Meter"]):

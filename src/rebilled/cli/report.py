@@ -41,11 +41,13 @@ def report(
     show_content: ContentOption = "excerpt",
     top: Annotated[
         int,
-        typer.Option("--top", metavar="N", show_default=False, help="Findings to show in full, 3 if not given; JSON has all."),
+        typer.Option(
+            "--top", metavar="N", show_default=False, help="Findings to show in full, 3 if not given; JSON has all."
+        ),
     ] = 3,
     width: WidthOption = None,
 ) -> None:
-    """Report what was billed again, what moved it, and what to do first.
+    """Report what was billed again, and what to do about it first.
 
     Reads logged requests, compares each with the one it continues, and shows on one screen what to fix first, the
     bill, what of it was paid for input that had been in the cache already, and the dearest findings.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from rebilled.cli.reading import read_trace
 from rebilled.errors import InputError
@@ -19,18 +20,15 @@ _NUMBERED = re.compile(r"(?:step[-_ ]?|#)?(\d+)", re.IGNORECASE)
 _IN_FILE = re.compile(r"(?s)(.+):(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Picked:
+class Picked(msgspec.Struct, frozen=True):
     """A step that was named: the paths of the trace it stands in, and where in them.
 
-    record: as read. source: where it stands. alone: the file holds nothing else.
+    record: as read. name: what to call it.
     """
 
-    word: str
     paths: tuple[str, ...]
     source: Source
     name: str
-    alone: bool = False
     record: Record | None = None
 
     def find(self, trace: Trace) -> Step | None:
@@ -38,12 +36,11 @@ class Picked:
         return next((step for step in trace.steps if step.source == self.source), None)
 
 
-@dataclass(slots=True)
-class Finder:
+class Finder(msgspec.Struct):
     """Finds the steps that words name. paths: the trace of `--trace`; without it, that of the current folder."""
 
     paths: Sequence[str]
-    traces: dict[tuple[str, ...], Trace] = field(default_factory=dict)
+    traces: dict[tuple[str, ...], Trace] = msgspec.field(default_factory=dict)
 
     def trace(self, paths: tuple[str, ...]) -> Trace:
         """The trace in these paths, read once."""
@@ -68,16 +65,20 @@ class Finder:
         if path is None:
             return None
         if Path(path).is_dir():
-            raise InputError(f"{path!r} is a folder, not one request; name a file in it, FILE:N, or a step with --trace")
+            raise InputError(
+                f"{path!r} is a folder, not one request; name a file in it, FILE:N, or a step with --trace"
+            )
         read = _Read.of(path, number or 1)
         if not read.count:
             raise InputError(f"{path!r} holds no request that can be read{read.reason}; name another file")
         if number is None and read.count > 1:
-            raise InputError(f"{path!r} holds {whole(read.count, 'record')}; name one as {path}:N, N from 1 to {read.count}")
+            raise InputError(
+                f"{path!r} holds {whole(read.count, 'record')}; name one as {path}:N, N from 1 to {read.count}"
+            )
         if read.wanted is None:
             raise InputError(f"{path!r} has no record {number}: it holds {whole(read.count, 'record')}, counted from 1")
         name = "standard input" if path == "-" else path if number is None else f"{path}:{number}"
-        return Picked(word, (path,), read.wanted.source, name, alone=read.count == 1, record=read.wanted)
+        return Picked((path,), read.wanted.source, name, record=read.wanted)
 
     # ---- traces ----------------------------------------------------------------------------------------------
 
@@ -93,7 +94,9 @@ class Finder:
                 return self._in_files(path)
             if (".",) in self.traces:
                 raise
-            raise InputError(f"there is no trace in the current folder to look up {word!r} in; add --trace PATH") from error
+            raise InputError(
+                f"there is no trace in the current folder to look up {word!r} in; add --trace PATH"
+            ) from error
 
     def _in_trace(self, word: str, paths: tuple[str, ...]) -> Picked | None:
         trace = self.trace(paths)
@@ -104,15 +107,20 @@ class Finder:
             if not 1 <= number <= len(trace.steps):
                 if self.paths and Path(word).is_file():
                     return None
-                raise InputError(f"there is no step {number} in {_named(paths)}: it holds {whole(len(trace.steps), 'step')}, counted from 1")
+                held = whole(len(trace.steps), "step")
+                raise InputError(f"there is no step {number} in {_named(paths)}: it holds {held}, counted from 1")
             step = trace.step(number)
-        return Picked(word, paths, step.source, f"step {step.number}") if step is not None else None
+        return Picked(paths, step.source, f"step {step.number}") if step is not None else None
 
     def _unknown(self, word: str) -> str:
         place = _named(tuple(self.paths)) if self.paths else "the current folder"
         known = [ident for trace in self.traces.values() for step in trace.steps for ident in _ids(step)]
         near = difflib.get_close_matches(word, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "name a file, FILE:N, a step's number or an id (see `analyze diff --help`)"
+        hint = (
+            f"did you mean {near[0]!r}?"
+            if near
+            else "name a file, FILE:N, a step's number or an id (see `analyze diff --help`)"
+        )
         return f"{word!r} is no file, and no step of {place} has that number or id; {hint}"
 
 
@@ -153,13 +161,15 @@ def _without_extension(word: str) -> str | None:
     files = sorted(other for other in path.parent.iterdir() if other.is_file())
     found = [other for other in files if other.stem == path.name]
     found = found or [other for other in files if other.name.split(".")[0] == path.name]
+    plainest = [other for other in found if other.suffix == ".json"]
+    if len(found) > 1 and len(plainest) == 1:
+        found = plainest
     if len(found) > 1:
         raise InputError(f"{word!r} could be {' or '.join(repr(str(other)) for other in found[:4])}; add the extension")
     return str(found[0]) if found else None
 
 
-@dataclass(slots=True)
-class _Read:
+class _Read(msgspec.Struct):
     """What one pass over a file found: how many records, the wanted one, and why the first other thing was skipped."""
 
     count: int = 0

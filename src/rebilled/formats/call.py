@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rebilled.errors import RecordError
 from rebilled.formats.credentials import scrub_url

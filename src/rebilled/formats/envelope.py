@@ -46,28 +46,35 @@ NO_CONTEXT: Mapping[str, Json] = {}
 _DEPTH = 2
 
 
-def read_record(part: Part, source: Source, context: Mapping[str, Json] = NO_CONTEXT) -> Record:
+def read_record(
+    part: Part, source: Source, context: Mapping[str, Json] = NO_CONTEXT, scanner: Scanner | None = None
+) -> Record:
     """The call that a JSON object logs.
 
-    context: meta that holds for all records around it. Raises RecordError: `no_request` where it holds no call,
-    `not_json`, `truncated`, `too_deep`.
+    context: meta that holds for all records around it. scanner: what is known from the records before it.
+    Raises RecordError: `no_request` where it holds no call, `not_json`, `truncated`, `too_deep`.
     """
-    if len(part.text) >= LONG_BYTES and part.exact:
-        found = split_frame(part.text, (0, len(part.text)), part.at, Scanner())
-        if found is not None:
-            return build_record(*found, source, context)
+    if scanner is not None and len(part.text) >= LONG_BYTES and part.exact:
+        record = read_framed(part.text, (0, len(part.text)), scanner, source, part.at, context)
+        if record is not None:
+            return record
     return _read_object(split_object(part), source, context)
 
 
 def read_framed(
-    buffer: bytes | mmap, span: tuple[int, int], scanner: Scanner, source: Source, at: int | None
+    buffer: bytes | mmap,
+    span: tuple[int, int],
+    scanner: Scanner,
+    source: Source,
+    at: int | None,
+    context: Mapping[str, Json] = NO_CONTEXT,
 ) -> Record | None:
     """The same for a long record at a span of a buffer, without copying all of it; None where that does not do."""
     found = split_frame(buffer, span, at, scanner)
     if found is None:
         return None
     try:
-        record = build_record(*found, source, NO_CONTEXT)
+        record = build_record(*found, source, context)
         return msgspec.structs.replace(record, repeated=scanner.repeated, stem=scanner.stem)
     except RecordError:
         return None

@@ -16,41 +16,67 @@ LONG_BYTES = 16 << 10
 _HEAD = 16 << 10
 _TAIL = 1 << 20
 _SPACE = b" \t\r\n"
-_KEY = b'"request":'
+_REQUEST = b'"request":'
+_RESPONSE = b'"response":'
+_BODY = b'"body":'
+_TRIES = 4
 _EMPTY = Part(b"{}")
 
 
 def split_frame(
     buffer: bytes | mmap, span: tuple[int, int], at: int | None, scanner: Scanner
 ) -> tuple[Members, Request] | None:
-    """The members around a long `request` that is itself the body, and that body; None where it must be split whole.
+    """The members around a long `request` that is the body or holds it; None where the record must be split whole.
 
-    The record stands in the buffer at `span`, and in its file at `at`. It is cut into what stands before the
-    request, the request, and what stands behind it. When each of the three is valid on its own, with no key twice,
-    the whole is valid with exactly these members; so the body is scanned once and copied once, the rest is small.
+    The record stands in the buffer at `span`, and in its file at `at`. It is cut into what stands before the body,
+    the body, and what stands behind it. When each is valid on its own, with no key twice, the whole is valid with
+    exactly these members; so the body is scanned once and copied once, the rest is small.
     """
     start, end = span
-    key = buffer.find(_KEY, start, min(end, start + _HEAD))
-    if key < 0:
-        return None
-    opening = key + len(_KEY)
-    while buffer[opening : opening + 1] == b" ":
-        opening += 1
     try:
-        head = split_object(Part(buffer[start:opening] + b"0}"))
+        head, opening = _cut_head(buffer, _REQUEST, start, end)
         last, tail = _cut_tail(buffer, opening, end)
+        if head.values.keys() & tail.values.keys():
+            return None
+        wrapper, first, last = _cut_wrapper(buffer, opening, last)
     except RecordError:
         return None
-    body = buffer[opening:last]
-    if head.values.keys() & tail.values.keys() or not head.part.exact or not tail.part.exact:
+    body = buffer[first:last]
+    known = scanner.scan(body)
+    if known is None or not holds_body(known) or secret_keys(tuple(known)):
         return None
-    first = scanner.scan(body)
-    if first is None or not holds_body(first) or secret_keys(tuple(first)):
-        return None
-    part = Part(body, at + opening - start if at is not None else None)
+    part = Part(body, at + first - start if at is not None else None)
     cut = {name: found for side in (head, tail) for name in side.values if (found := side.get(name)) is not None}
     cut["request"] = part
-    return Members(_EMPTY, cut), Request(part)
+    return Members(_EMPTY, cut), Request(part, wrapper)
+
+
+def _cut_head(buffer: bytes | mmap, key: bytes, start: int, end: int) -> tuple[Members, int]:
+    """The members of the object at `start` up to a key of it, whose value counts as null; and where that begins.
+
+    Raises RecordError where the key is not found near the start, or is not one of this object.
+    """
+    found = buffer.find(key, start, min(end, start + _HEAD))
+    if found < 0:
+        raise RecordError("no_request", "no such key")
+    opening = found + len(key)
+    head = split_object(Part(buffer[start:opening] + b"null}"))
+    if not head.part.exact:
+        raise RecordError("odd_json", "a key stands twice")
+    while buffer[opening : opening + 1] == b" ":
+        opening += 1
+    return head, opening
+
+
+def _cut_wrapper(buffer: bytes | mmap, start: int, end: int) -> tuple[Members | None, int, int]:
+    """The object around the body where the request is one whose last member is `body`; the body's start and end."""
+    try:
+        wrapper, first = _cut_head(buffer, _BODY, start, end)
+    except RecordError:
+        return None, start, end
+    if buffer[end - 1 : end] != b"}":
+        return None, start, end
+    return wrapper, first, _skip_back(buffer, end - 1) + 1
 
 
 def _cut_tail(buffer: bytes | mmap, first: int, end: int) -> tuple[int, Members]:
@@ -60,13 +86,28 @@ def _cut_tail(buffer: bytes | mmap, first: int, end: int) -> tuple[int, Members]
     """
     while buffer[end - 1] in _SPACE:
         end -= 1
-    behind = buffer.rfind(b'"response":', max(first, end - _TAIL), end)
-    if behind < 0:
-        if buffer[end - 1 : end] != b"}":
-            raise RecordError("truncated", "no closing brace")
-        return end - 1, split_object(_EMPTY)
-    tail = split_object(Part(b"{" + buffer[behind:end]))
-    last = buffer.rfind(b",", first, behind)
-    if last < 0 or buffer[last + 1 : behind].strip():
-        raise RecordError("not_json", "no comma")
-    return last, tail
+    behind = end
+    for _ in range(_TRIES):
+        behind = buffer.rfind(_RESPONSE, max(first, end - _TAIL), behind)
+        if behind < 0:
+            break
+        last = _skip_back(buffer, behind)
+        if buffer[last : last + 1] != b",":
+            continue  # it begins an object inside the response
+        try:
+            tail = split_object(Part(b"{" + buffer[behind:end]))
+        except RecordError:
+            continue
+        if tail.part.exact:
+            return _skip_back(buffer, last) + 1, tail
+    if behind >= 0 or buffer[end - 1 : end] != b"}":
+        raise RecordError("not_json", "the end of the request is not found")
+    return _skip_back(buffer, end - 1) + 1, split_object(_EMPTY)
+
+
+def _skip_back(buffer: bytes | mmap, at: int) -> int:
+    """The last place before `at` that is no white space."""
+    at -= 1
+    while buffer[at] in _SPACE:
+        at -= 1
+    return at

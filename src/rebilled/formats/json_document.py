@@ -11,6 +11,7 @@ from rebilled.formats.envelope import NO_CONTEXT, read_record
 from rebilled.formats.file import MAX_RECORD_BYTES, File
 from rebilled.formats.meta import read_meta
 from rebilled.formats.parts import ARRAY, OBJECT, Members, Part
+from rebilled.formats.scanner import Scanner
 from rebilled.formats.values import read_value, scan_values
 from rebilled.model import Json, Record, Skip, Source
 
@@ -78,13 +79,14 @@ def _read_large(file: File) -> Iterator[Record | Skip]:
     except RecursionError:
         yield Skip(file.path, None, "too_deep", "nested deeper than a JSON parser goes")
         return
+    scanner = Scanner()
     for number, value in enumerate(values, 1):
         size = len(memoryview(value))
         if size > MAX_RECORD_BYTES:
             yield Skip(file.path, number, "too_large", f"an element of more than {MAX_RECORD_BYTES >> 20} MiB")
             continue
         try:
-            yield read_record(Part(bytes(value)), Source(file.path, number), context)
+            yield read_record(Part(bytes(value)), Source(file.path, number), context, scanner)
         except RecordError as error:
             yield Skip(file.path, number, error.reason, error.detail)
     if not values:

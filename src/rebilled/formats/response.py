@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from rebilled.errors import RecordError
 from rebilled.formats.credentials import scrub_text, secret_keys
@@ -30,8 +31,7 @@ _ERROR_LENGTH = 300
 _DEPTH = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """A response as logged. members: those of the response's JSON; wrapper: the object around it, if any."""
 
     text: bytes | None = None

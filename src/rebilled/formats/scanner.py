@@ -10,7 +10,8 @@ import msgspec
 from rebilled.formats.parts import ARRAY, OBJECT, element_spans, locate
 
 _ARRAY_KEYS = ("messages", "input", "contents")
-_REMEMBERED = 8
+_REMEMBERED = 32
+_REMEMBERED_BYTES = 32 << 20
 _LEAST_BYTES = 16 << 10
 _MOST_BYTES = 4 << 20
 _MOVING = 3
@@ -83,6 +84,8 @@ class Scanner:
             self.stem = body[:end]
             self._seen.insert(0, _Seen(self.stem, first))
             del self._seen[_REMEMBERED:]
+            while sum(len(seen.text) for seen in self._seen) > _REMEMBERED_BYTES:
+                del self._seen[-1]
 
 
 def _members(text: bytes) -> tuple[dict[str, msgspec.Raw], dict[str, tuple[int, int]]] | None:

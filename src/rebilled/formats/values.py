@@ -10,6 +10,7 @@ from rebilled.errors import RecordError
 from rebilled.formats.envelope import NO_CONTEXT, read_record
 from rebilled.formats.meta import read_meta
 from rebilled.formats.parts import Members, Part, split_array, split_object
+from rebilled.formats.scanner import Scanner
 from rebilled.model import Json, Record, Skip, Source
 
 LIST_KEYS = (
@@ -77,11 +78,11 @@ def _read_elements(
 ) -> Iterator[Record | Skip]:
     """Each element; where none is a call, one Skip for all of them instead of one each."""
     waiting: list[Skip] = []
-    found = False
+    found, scanner = False, Scanner()
     for number, part in enumerate(parts, 1):
         place = line if line is not None else number
         try:
-            yield read_record(part, Source(path, place, part.at), context)
+            yield read_record(part, Source(path, place, part.at), context, scanner)
             yield from waiting
             waiting, found = [], True
         except RecordError as error:

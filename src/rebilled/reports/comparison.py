@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from rebilled.model import Divergence, Rates, Step, StepResult, TokenMethod, Usage, Verdict
 from rebilled.providers.policy import policy_of
@@ -15,8 +17,7 @@ BYTES_PER_TOKEN = 3.7
 """For bodies whose log reports no tokens: about what Claude and GPT models make of JSON and English (2026)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """A step compared with an earlier one.
 
     before_name, after_name: what the user called them. told: the two were named by hand, so the earlier one need not

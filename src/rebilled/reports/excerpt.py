@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+import msgspec
 
 from rebilled.model import Divergence
 from rebilled.reports.plain import cells, cut, fold, plain
@@ -13,8 +12,7 @@ _LABELS = ("before", "after")
 _NOTHING = "(nothing here)"
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(msgspec.Struct, frozen=True):
     """One text in three parts: what both sides begin with, what differs, what both end with."""
 
     lead: str
@@ -29,9 +27,15 @@ class Side:
 
 def sides(before: str, after: str) -> tuple[Side, Side]:
     """Both texts, safe for a terminal, split at the first and behind the last character that differs."""
-    first = len(os.path.commonprefix([before, after]))
-    last = len(os.path.commonprefix([before[first:][::-1], after[first:][::-1]]))
+    first = _shared(before, after)
+    last = _shared(before[first:][::-1], after[first:][::-1])
     return _split(before, first, last), _split(after, first, last)
+
+
+def _shared(before: str, after: str) -> int:
+    """How many characters both texts begin with."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(before), len(after)))
 
 
 def _split(text: str, first: int, last: int) -> Side:

@@ -9,7 +9,7 @@ from rebilled.analysis import Analysis
 from rebilled.model import Divergence, Finding, StepResult
 from rebilled.reports.amount import count, steps, usd
 from rebilled.reports.excerpt import excerpt_lines
-from rebilled.reports.plain import cells, cut_middle, plain, wrap
+from rebilled.reports.plain import cells, cut, cut_middle, plain, wrap
 from rebilled.reports.report import Options
 from rebilled.reports.style import Meaning, Pen
 
@@ -24,7 +24,10 @@ def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Opt
     width = options.width
     example = analysis.result(finding.example) if finding.example else None
     lines = [_title(place, finding, width, pen)]
-    lines += labelled("steps", [steps(finding.steps) + f" ({len(finding.steps)})"] if len(finding.steps) > 1 else [str(finding.steps[0])])
+    lines += labelled(
+        "steps",
+        [steps(finding.steps) + f" ({len(finding.steps)})"] if len(finding.steps) > 1 else [str(finding.steps[0])],
+    )
     lines += labelled("what", wrap(plain(finding.evidence), _inner(width)))
     mover = example.verdict.divergence if example is not None and finding.json_path is not None else None
     if mover is not None and mover.section == finding.section:
@@ -55,7 +58,7 @@ def labelled(label: str, rows: list[str]) -> list[str]:
 def _title(place: int, finding: Finding, width: int, pen: Pen) -> str:
     tag = f"{plain(finding.code)} {finding.confidence or ''}".strip()
     figures = price(finding)
-    head = f"{place}. {cut_middle(plain(finding.title), width - cells(tag) - cells(figures) - 10)}"
+    head = f"{place}. {cut(plain(finding.title), width - cells(tag) - cells(figures) - 7)}"
     space = max(2, width - cells(head) - cells(tag) - cells(figures) - 4)
     meaning: Meaning = "loss" if finding.avoidable else "warning"
     return f"{pen.paint(head, 'strong')}  {pen.paint(tag, 'faint')}{'':<{space}}{pen.paint(figures, meaning)}".rstrip()
@@ -100,7 +103,7 @@ def diff_command(example: StepResult, analysis: Analysis) -> str:
     """The command that shows the example of a finding, ready to paste into a shell."""
     paths = analysis.trace.paths
     if "-" in paths:
-        return f"analyze diff {example.step.number} --trace FILE   (FILE: the input, saved)"
+        return f"analyze diff {example.step.number} --trace FILE  # the input, saved as FILE"
     if len(paths) > _MOST_PATHS:
         return _command_by_id(example, analysis)
     return f"analyze diff {example.step.number} {_traces(paths)}"

@@ -9,38 +9,38 @@ from rebilled.reports.plain import cut_middle, plain
 
 _WORDS = {
     "account_changed": ("Keep each conversation on one account", "the switch"),
-    "below_minimum": ("Make the cached prefix longer than the model's minimum", "the short prefix"),
-    "beta_headers_changed": ("Send the same beta headers at every step", "the change"),
+    "below_minimum": ("Make the cached prefix longer", "the short prefix"),
+    "beta_headers_changed": ("Send the same beta headers at every step", "changes"),
     "breakpoint_moved": ("Keep the cache mark from moving back", "it"),
-    "breakpoint_stale": ("Set a cache mark on the last message of every request", "its absence"),
+    "breakpoint_stale": ("Move a cache mark along to the last message", "its absence"),
     "history_compacted": ("Compact the history less often", "it"),
-    "history_item_rewritten": ("Leave old messages as they were sent", "rewriting"),
+    "history_item_rewritten": ("Leave old messages as sent", "rewriting"),
     "history_reserialized": ("Send old messages with the bytes they had", "rewriting"),
     "history_trimmed": ("Drop old messages rarely, many at a time", "dropping"),
     "invalid_request": ("Mend the requests that the provider refuses", "they"),
     "lookback_exceeded": ("Set a second cache mark in long turns", "its absence"),
-    "media_changed": ("Leave old images and files as they were sent", "changing them"),
+    "media_changed": ("Leave old images and files as sent", "changes"),
     "model_changed": ("Keep each conversation on one model", "the switch"),
     "not_requested": ("Ask for caching", ""),
-    "output_format_changed": ("Keep one output format for the whole run", "the change"),
-    "reasoning_dropped": ("Send earlier reasoning back unchanged", "leaving it out"),
-    "reasoning_params_changed": ("Keep the reasoning settings as they are in a run", "the change"),
+    "output_format_changed": ("Keep one output format for the whole run", "changes"),
+    "reasoning_dropped": ("Send earlier reasoning back", "leaving it out"),
+    "reasoning_params_changed": ("Keep the reasoning settings fixed in a run", "changes"),
     "region_changed": ("Keep each conversation in one region", "the switch"),
-    "routing_key_changed": ("Use one routing key for each conversation", "the change"),
+    "routing_key_changed": ("Use one routing key per conversation", "changes"),
     "routing_key_missing": ("Set a routing key on every request", "its absence"),
     "system_context_changed": ("Move changing context out of the system prompt", "it"),
-    "system_reshaped": ("Build the system prompt the same way at every step", "the change"),
-    "system_text_changed": ("Keep one system prompt for the whole run", "the change"),
-    "system_volatile_value": ("Take the changing value out of the system prompt", "it"),
-    "tool_choice_changed": ("Keep one tool choice for the whole run", "the change"),
-    "tool_result_edited": ("Leave old tool results as they were sent", "changing them"),
-    "tool_schema_reserialized": ("Fix the key order in the schema of {tool}", "it"),
-    "tool_text_changed": ("Keep the definition of {tool} unchanged", "the change"),
+    "system_reshaped": ("Build the system prompt the same way each time", "changes"),
+    "system_text_changed": ("Keep one system prompt for the whole run", "changes"),
+    "system_volatile_value": ("Stop changing a value in the system prompt", "it"),
+    "tool_choice_changed": ("Keep one tool choice for the whole run", "changes"),
+    "tool_result_edited": ("Leave old tool results as sent", "changing them"),
+    "tool_schema_reserialized": ("Fix the key order of {tool}", "it"),
+    "tool_text_changed": ("Keep {tool} unchanged", "edits"),
     "tools_reordered": ("Fix the tool order{servers}", "it"),
-    "tools_set_changed": ("Send the same tools at every step", "the change"),
-    "ttl_expired": ("Ask for a longer cache lifetime, or keep the cache warm", "waiting"),
-    "ttl_tier_changed": ("Ask for one cache lifetime at every step", "the change"),
-    "written_too_late": ("Wait for the first answer before sending more", "haste"),
+    "tools_set_changed": ("Send the same tools at every step", "changes"),
+    "ttl_expired": ("Ask for a longer cache lifetime", "idle gaps"),
+    "ttl_tier_changed": ("Ask for one cache lifetime at every step", "changes"),
+    "written_too_late": ("Wait for the first answer before sending more", "the early ones"),
 }
 """For each cause what to do, and the subject of `re-billed $1.20`; a cause that is not here gets its title."""
 
@@ -68,11 +68,14 @@ def _tool(place: Divergence | None) -> str:
 
 
 def _servers(servers: tuple[str, ...]) -> str:
-    if servers == ("merge",) or not servers:
-        return " where the lists of several servers are merged" if servers else ""
-    names = " and ".join(cut_middle(plain(name), _NAME_CELLS) for name in servers[:2])
-    more = f" and {len(servers) - 2} more" if len(servers) > 2 else ""
-    return f" of MCP server{'s' if len(servers) > 1 else ''} {names}{more}"
+    """Whose order it is; tools that belong to no MCP server have no name to give."""
+    if servers == ("merge",):
+        return " where the lists of several servers are merged"
+    named = [cut_middle(plain(name), _NAME_CELLS) for name in servers if name]
+    if not named:
+        return ""
+    more = f" and {len(named) - 2} more" if len(named) > 2 else ""
+    return f" of MCP server{'s' if len(named) > 1 else ''} {' and '.join(named[:2])}{more}"
 
 
 # ---- the sentence --------------------------------------------------------------------------------------------------
@@ -133,24 +136,28 @@ def _price(finding: Finding, analysis: Analysis, subject: str) -> str:
 
 def _without_usage(analysis: Analysis) -> str:
     moved = sum(1 for result in analysis.results if result.verdict.group > 1)
-    if not moved:
-        return "This trace holds no usage, and nothing moved: what the steps cost is not known."
-    return f"This trace holds no usage, so what was re-billed is not known; {whole(moved, 'step')} changed what came before."
+    if moved:
+        changed = f"{moved} of {whole(len(analysis.results), 'step')} changed what had been sent"
+        return f"This trace holds no usage, so what was re-billed is not known; {changed}."
+    if all(result.verdict.group == 1 for result in analysis.results):
+        return "This trace holds no usage, and no step continues another: there is nothing to compare."
+    return "This trace holds no usage, so what was re-billed is not known; nothing moved, so it should be nothing."
 
 
 def _healthy(analysis: Analysis) -> str:
-    lost = sum(result.verdict.rebilled_tokens or 0 for result in analysis.results)
-    money = sum(result.rebilled_usd or 0.0 for result in analysis.results)
-    read = sum(result.step.usage.cache_read_tokens for result in analysis.results if result.step.usage is not None)
-    total = input_tokens(analysis)
-    ratio = f"{percent(read / total)} of the input was read from the cache" if total else "no input was billed"
+    """Why there is nothing to do."""
+    results = analysis.results
+    lost = sum(result.verdict.rebilled_tokens or 0 for result in results)
     if not lost:
-        nothing = all(result.verdict.group == 1 for result in analysis.results)
-        if nothing:
-            return "No step continues another, so there is nothing that could have been read again."
-        return f"Nothing was re-billed: {ratio}."
+        if all(result.verdict.group == 1 for result in results):
+            return "No step continues another, so nothing could have been read again."
+        read = sum(result.step.usage.cache_read_tokens for result in results if result.step.usage is not None)
+        if not read:
+            return "Nothing was re-billed, but nothing was read from the cache either."
+        return f"Nothing was re-billed: {percent(read / input_tokens(analysis))} of the input was read from the cache."
     bill = bill_usd(analysis)
+    money = sum(result.rebilled_usd or 0.0 for result in results)
     share = f"{usd(money)} of {usd(bill)} ({percent(money / bill)})" if bill else f"{count(lost)} tokens"
-    fault = any(finding.avoidable and finding.rebilled_tokens for finding in analysis.findings)
-    why = "too little to act on" if fault else "none of it by a fault in the requests"
-    return f"Nothing to fix: only {share} was re-billed, {why}; {ratio}."
+    if any(finding.avoidable and finding.rebilled_tokens for finding in analysis.findings):
+        return f"Nothing worth fixing: {share} was re-billed."
+    return f"Nothing to fix in the requests: {share} was re-billed, but by no fault of theirs."

@@ -6,8 +6,8 @@ from collections import Counter
 
 from rebilled.analysis import Analysis
 from rebilled.model import Skip
-from rebilled.reports.amount import count, percent, size, usd, whole
-from rebilled.reports.headline import bill_usd, headline
+from rebilled.reports.amount import count, percent, size, steps, usd, whole
+from rebilled.reports.headline import headline
 from rebilled.reports.json import totals_object
 from rebilled.reports.plain import cells, cut, cut_middle, plain, wrap
 from rebilled.reports.report import Options
@@ -65,7 +65,9 @@ def _skipped(analysis: Analysis, width: int) -> list[tuple[str, str]]:
 
 def skip_reasons(skipped: list[Skip]) -> str:
     """How often each reason came up, most frequent first."""
-    return ", ".join(f"{number:,} {plain(reason)}" for reason, number in Counter(s.reason for s in skipped).most_common())
+    return ", ".join(
+        f"{number:,} {plain(reason)}" for reason, number in Counter(s.reason for s in skipped).most_common()
+    )
 
 
 def skip_line(skip: Skip, width: int) -> str:
@@ -80,12 +82,17 @@ def skip_line(skip: Skip, width: int) -> str:
 
 def _bill(totals: dict[str, object]) -> str:
     cost, ratio = totals["cost"], totals["cache_hit_ratio"]
-    hit = f"; {percent(ratio)} of {count(_number(totals, 'input_tokens'))} input tokens read from the cache" if isinstance(ratio, float) else ""
+    hit = (
+        f"; {percent(ratio)} of {count(_number(totals, 'input_tokens'))} input tokens read from the cache"
+        if isinstance(ratio, float)
+        else ""
+    )
     if not isinstance(cost, dict):
         return f"not known, as no model here has a price{hit}"
     return (
-        f"{usd(cost['total_usd'])}: cache reads {usd(cost['cache_read_usd'])}, cache writes "
-        f"{usd(cost['cache_write_usd'])}, uncached input {usd(cost['uncached_input_usd'])}, output {usd(cost['output_usd'])}{hit}"
+        f"{usd(cost['total_usd'])}: cache reads {usd(cost['cache_read_usd'])}, "
+        f"cache writes {usd(cost['cache_write_usd'])}, uncached input {usd(cost['uncached_input_usd'])}, "
+        f"output {usd(cost['output_usd'])}{hit}"
     )
 
 
@@ -100,7 +107,11 @@ def _rebilled(totals: dict[str, object]) -> str:
         return "nothing"
     if not isinstance(cost, dict):
         return f"{count(tokens)} tokens"
-    money, avoidable, bill = _number(totals, "rebilled_usd"), _number(totals, "avoidable_rebilled_usd"), cost["total_usd"]
+    money, avoidable, bill = (
+        _number(totals, "rebilled_usd"),
+        _number(totals, "avoidable_rebilled_usd"),
+        cost["total_usd"],
+    )
     share = f" ({percent(money / bill)} of the bill)" if bill else ""
     return f"{count(tokens)} tokens for {usd(money)} more than a cache read{share}; {_avoidable(avoidable, money)}"
 
@@ -116,8 +127,8 @@ def _churn(totals: dict[str, object]) -> list[tuple[str, str]]:
     if not isinstance(churn, dict) or not churn["steps"]:
         return [("tool churn", "none: no change of the tools cost anything")]
     money = f", {usd(churn['rebilled_usd'])}" if isinstance(totals["cost"], dict) else ""
-    text = f"{count(churn['rebilled_tokens'])} tokens{money} re-billed in {whole(churn['steps'], 'step')} because the tools changed"
-    return [("tool churn", text)]
+    tokens, hit = count(churn["rebilled_tokens"]), whole(churn["steps"], "step")
+    return [("tool churn", f"{tokens} tokens{money} re-billed in {hit} because the tools changed")]
 
 
 def _cacheable(totals: dict[str, object]) -> list[tuple[str, str]]:
@@ -136,16 +147,17 @@ def _gaps(analysis: Analysis) -> list[tuple[str, str]]:
     rows = []
     silent = sum(1 for result in analysis.results if result.step.usage is None)
     if 0 < silent < len(analysis.results):
-        rows.append(("no usage", f"{whole(silent, 'step')} of {len(analysis.results):,} report no tokens and are in none of the figures"))
+        verb = "reports no tokens and is" if silent == 1 else "report no tokens and are"
+        rows.append(("no usage", f"{silent:,} of {whole(len(analysis.results), 'step')} {verb} in none of the figures"))
+    refused = [result.step.number for result in analysis.results if result.verdict.cause == "invalid_request"]
+    if refused:
+        rows.append(("refused", f"{whole(len(refused), 'step')} by the provider, with an error: {steps(refused)}"))
     names = analysis.unpriced_models
     if names:
         shown = ", ".join(cut_middle(plain(name), 40) for name in names[:4]) + (", …" if len(names) > 4 else "")
         verb = "has" if len(names) == 1 else "have"
         known = " (add them with --prices FILE)"
-        rows.append(("unpriced", f"{whole(len(names), 'model')} {verb} no price: {shown}; their dollars are missing{known}"))
+        rows.append(
+            ("unpriced", f"{whole(len(names), 'model')} {verb} no price: {shown}; their dollars are missing{known}")
+        )
     return rows
-
-
-def has_bill(analysis: Analysis) -> bool:
-    """Whether any step has a price."""
-    return bill_usd(analysis) > 0

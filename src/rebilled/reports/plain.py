@@ -12,7 +12,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def plain(text: str) -> str:
-    """The text with control, format, bidi and surrogate characters as escapes such as `\\x1b` and `\\u202e`."""
+    """The text with escapes for control, format and bidi characters and for lone surrogates."""
     if _PLAIN.fullmatch(text):
         return text
     return "".join(map(_shown, text))

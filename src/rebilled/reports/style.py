@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+import msgspec
 
 Meaning = Literal["loss", "warning", "good", "strong", "faint", "moved", "command", "read", "write"]
 _STYLES: dict[str, str] = {
@@ -20,8 +21,7 @@ _STYLES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pen:
+class Pen(msgspec.Struct, frozen=True):
     """Paints texts. colour: whether anything is painted at all."""
 
     colour: bool = False

@@ -36,7 +36,10 @@ def _rest(analysis: Analysis, options: Options, shown: int) -> list[str]:
     hidden = len(rest) - _BRIEF
     head = "Also found" if shown else "Found"
     more = f" (and {hidden} smaller)" if hidden > 0 else ""
-    return [f"{head}{more}; --top {len(analysis.findings)} shows all in full:", *[pen.paint(line, None) for line in lines]]
+    return [
+        f"{head}{more}; --top {len(analysis.findings)} shows all in full:",
+        *[pen.paint(line, None) for line in lines],
+    ]
 
 
 REPORT = Report(name="terminal", extensions=(".txt",), title="text for a screen", render=render)

@@ -34,22 +34,23 @@ def screen(found: Comparison, options: Options) -> list[str]:
 
 def _sides(found: Comparison, width: int) -> list[str]:
     names = plain(found.before_name), plain(found.after_name)
-    room = min(max(map(cells, names)), width // 3)
-    pairs = zip(("before", "after"), names, (found.before, found.after), strict=True)
-    return [
-        f"{label:<{_LABEL}}{pad(cut_middle(name, room), room)}  {_about(step, name, width - _LABEL - room - 2)}".rstrip()
-        for label, name, step in pairs
-    ]
+    steps = found.before, found.after
+    models = [plain(step.model) for step in steps]
+    room = min(max(map(cells, names)), width // 2)
+    lines = []
+    for label, name, step, model in zip(("before", "after"), names, steps, models, strict=True):
+        about = _about(step, name, model if models[0] != models[1] else "", width - _LABEL - room - 2)
+        lines.append(f"{label:<{_LABEL}}{pad(cut_middle(name, room), room)}  {about}".rstrip())
+    return lines if models[0] != models[1] or not models[0] else [*lines, f"{'model':<{_LABEL}}{models[0]}"]
 
 
-def _about(step: Step, name: str, room: int) -> str:
-    model = cut_middle(plain(step.model), 40)
+def _about(step: Step, name: str, model: str, room: int) -> str:
     when = f"{datetime.fromtimestamp(step.started_at, UTC):%Y-%m-%d %H:%M:%S}" if step.started_at is not None else ""
     path = plain(step.source.path) + (f":{step.source.line}" if step.source.line is not None else "")
-    rest = "  ".join(part for part in (model, when) if part)
-    if name in (path, plain(step.source.path)) or room - cells(rest) < 14:
+    rest = "  ".join(part for part in (when, cut_middle(model, 32)) if part)
+    if name in (path, plain(step.source.path), "standard input") or room - cells(rest) < 14:
         return rest
-    return f"{cut_middle(path, room - cells(rest) - 2)}  {rest}"
+    return f"{cut_middle(path, room - cells(rest) - 2)}  {rest}".rstrip()
 
 
 # ---- what happened -------------------------------------------------------------------------------------------------
@@ -69,7 +70,9 @@ def _verdict(found: Comparison, options: Options, pen: Pen) -> list[str]:
     if verdict.group or verdict.movers:
         cause = by_name()[verdict.cause]
         tag = ", ".join(part for part in (f"{verdict.code} {verdict.cause}", verdict.confidence) if part)
-        lines.append(f"{pen.paint(plain(cause.title), severity(verdict.avoidable, verdict.group))}  {pen.paint(tag, 'faint')}")
+        lines.append(
+            f"{pen.paint(plain(cause.title), severity(verdict.avoidable, verdict.group))}  {pen.paint(tag, 'faint')}"
+        )
     if verdict.explanation and not (found.identical and not verdict.group):
         lines += wrap(plain(verdict.explanation), options.width)
     return lines
@@ -93,6 +96,7 @@ def _first(found: Comparison, options: Options, pen: Pen) -> list[str]:
         ("path", cut_middle(plain(mover.json_path or "?"), options.width - _LABEL)),
         ("byte", _bytes(mover)),
     ]
+    rows = [(label, text) for label, text in rows if text]
     if mover.tool:
         server = f", server {plain(mover.server)}" if mover.server else ""
         rows.append(("tool", cut_middle(plain(mover.tool) + server, options.width - _LABEL)))
@@ -100,9 +104,7 @@ def _first(found: Comparison, options: Options, pen: Pen) -> list[str]:
 
 
 def _section(mover: Divergence) -> str:
-    if mover.section == "params":
-        return f"parameters, {plain(mover.change)}"
-    return f"{mover.section}, {plain(mover.change)}"
+    return f"{'parameters' if mover.section == 'params' else mover.section}, {plain(mover.change)}"
 
 
 def _bytes(mover: Divergence) -> str:
@@ -114,7 +116,7 @@ def _bytes(mover: Divergence) -> str:
     if mover.raw_after is not None:
         before = f" ({mover.raw_before:,} before)" if mover.raw_before not in (None, mover.raw_after) else ""
         parts.append(f"{mover.raw_after:,} of the body as sent{before}")
-    return ", ".join(parts) or "not known"
+    return ", ".join(parts)
 
 
 # ---- what it cost --------------------------------------------------------------------------------------------------
@@ -122,7 +124,9 @@ def _bytes(mover: Divergence) -> str:
 
 def _cost(found: Comparison, options: Options, pen: Pen) -> list[str]:
     verdict = found.verdict
-    rows = [("shared", f"{found.shared_prefix_bytes:,} bytes, {count(found.shared_prefix_tokens)} tokens{_method(found)}")]
+    rows = [
+        ("shared", f"{found.shared_prefix_bytes:,} bytes, {count(found.shared_prefix_tokens)} tokens{_method(found)}")
+    ]
     if verdict.movers:
         rows.append(("behind it", _behind(found, verdict.movers[0])))
     if verdict.rebilled_tokens is not None:
@@ -158,7 +162,9 @@ def _rebilled(found: Comparison) -> str:
     read = f"; {count(usage.cache_read_tokens)} of {count(usage.input_tokens)} were read" if usage is not None else ""
     if not tokens:
         return f"nothing{read}"
-    money = f", {usd(found.rebilled_usd)} more than a cache read" if found.rebilled_usd is not None else ", no price known"
+    money = (
+        f", {usd(found.rebilled_usd)} more than a cache read" if found.rebilled_usd is not None else ", no price known"
+    )
     return f"{count(tokens)} tokens{money}{read}"
 
 
@@ -172,7 +178,8 @@ def _hidden(found: Comparison, options: Options, pen: Pen) -> list[str]:
     lines = ["", pen.paint(f"Hidden behind it, and next to break the cache ({len(hidden)}):", "strong")]
     for mover in hidden[:_MOST_HIDDEN]:
         place = f"{_section(mover)}: {cut_middle(plain(mover.json_path or '?'), options.width // 2)}"
-        lines += ["", f"{place}, byte {_bytes(mover)}" if mover.byte_offset is not None else place]
+        byte = f", byte {mover.byte_offset:,}" if mover.byte_offset is not None and mover.section != "params" else ""
+        lines += ["", f"{place}{byte}"]
         lines += excerpt_lines(mover, options.width, pen, full=options.show_content == "full", gap=_LABEL)
     if len(hidden) > _MOST_HIDDEN:
         lines += ["", f"and {len(hidden) - _MOST_HIDDEN} more; --json lists all of them"]
