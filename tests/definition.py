@@ -1,6 +1,6 @@
 """The definition of a divergence, a compared step and the figures, written down as plainly as it reads.
 
-Slow, and on purpose built of nothing but parsed JSON: the tests hold the product against it.
+Slow, and on purpose built of little but parsed JSON: the tests hold the product against it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from rebilled.normal import normal
+from rebilled.prompt import texts_of
 
 FREE = {"input_schema", "parameters", "inputSchema", "input", "arguments", "args", "response", "json"}
 SCOPE = (
@@ -394,3 +397,125 @@ def shared_prefix(earlier: Call, later: Call) -> int:
             return shared + prefix_of(mine, theirs)
         shared += len(mine)
     return shared
+
+
+# ---- figures -------------------------------------------------------------------------------------------------------
+
+MARKED = ("anthropic.messages", "bedrock.converse")
+Position = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One tool, system entry or content block, where it stands, and whether a cache mark ends it."""
+
+    at: Position
+    role: str
+    value: Any
+    name: str = ""
+    marked: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(dumped(self.value))
+
+
+def has_mark(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "cache_control" in value or any(map(has_mark, value.values()))
+    return isinstance(value, list) and any(map(has_mark, value))
+
+
+def name_of(tool: Any) -> str:
+    holders = (tool, tool.get("function"), tool.get("toolSpec"))
+    return next((str(holder["name"]) for holder in holders if holder and "name" in holder), "")
+
+
+def blocks(body: Body) -> list[Block]:
+    """Every block of a prompt, in order."""
+    found: list[Block] = []
+    for rank, name in enumerate(("tools", "system")):
+        logged = _logged(body, name)
+        for place, element in enumerate(body.section(name)):
+            marked = has_mark(element.logged) or _point_behind(logged, element.logged)
+            tool = name_of(element.value) if rank == 0 else ""
+            found.append(Block((rank, place, 0), name, element.value, tool, marked))
+    for place, element in enumerate(body.section("messages")):
+        items = content(element.logged)
+        role = element.value.get("role") or element.value["type"] if isinstance(element.value, dict) else "user"
+        if items is None:
+            found.append(Block((2, place, 0), role, element.value, "", has_mark(element.logged)))
+            continue
+        kept = [item for item in items if not is_point(item)]
+        for number, item in enumerate(kept):
+            marked = has_mark(item) or _point_behind(items, item)
+            found.append(Block((2, place, number), role, bare(item), "", marked))
+    return found
+
+
+def _logged(body: Body, name: str) -> list[Any]:
+    key = "tools" if name == "tools" else SYSTEM_KEY[body.api]
+    holder = body.body.get("toolConfig", {}) if body.api == "bedrock.converse" and name == "tools" else body.body
+    value = holder.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _point_behind(items: list[Any], item: Any) -> bool:
+    """Whether a Bedrock cache point stands right behind this very item."""
+    place = next((at for at, other in enumerate(items) if other is item), None)
+    return place is not None and place + 1 < len(items) and is_point(items[place + 1])
+
+
+def half(mine: bytes, theirs: bytes) -> bool:
+    """Whether half of my bytes stand in a common prefix and suffix."""
+    front = prefix_of(mine, theirs)
+    back = min(prefix_of(mine[::-1], theirs[::-1]), min(len(mine), len(theirs)) - front)
+    return (front + back) * 2 >= len(mine)
+
+
+def words_of(value: Any) -> str:
+    return " ".join(texts_of(value).split())
+
+
+def lost(block: Block, theirs: list[Block]) -> int:
+    """Bytes of a block that stand nowhere in the later prompt."""
+    rank = block.at[0]
+    same = [other for other in theirs if other.at[0] == rank]
+    if rank == 0:
+        counterpart = [other for other in same if other.name == block.name]
+    else:
+        counterpart = [other for other in same if equal(block.value, other.value)]
+        counterpart = counterpart or [other for other in same if normal(block.value) == normal(other.value)]
+        counterpart = counterpart or [
+            other
+            for other in same
+            if (other.at, other.role) == (block.at, block.role)
+            and half(dumped(aligned(block.value, other.value)), dumped(other.value))
+        ]
+        text = words_of(block.value)
+        counterpart = counterpart or [other for other in same if text and text in words_of(other.value)]
+    return max(0, block.size - counterpart[0].size) if counterpart else block.size
+
+
+def figures(before: Call, after: Call, *, starts: bool, grain: int = 1) -> tuple[int, int]:
+    """Re-billed tokens and uncached repeat of a step; `grain` is what cached figures are rounded down to."""
+    assert before.tokens is not None
+    assert after.tokens is not None
+    total, read_before, written = before.tokens
+    later_total, read, _ = after.tokens
+    mine, theirs = blocks(before.body), blocks(after.body)
+    automatic = before.body.api not in MARKED
+    last = (3, 0, 0) if automatic else max((b.at for b in mine if b.marked), default=(-1, 0, 0))
+    per_byte = total / prompt_bytes(before.body)
+    gone = sum(lost(block, theirs) for block in mine if block.at <= last) * per_byte
+    everything = sum(lost(block, theirs) for block in mine) * per_byte
+    cached = read_before + written if not automatic else total // grain * grain
+    expected = min(cached - gone, later_total)
+    if starts:
+        fronts = [len(rendered(before.body.section(name))) for name in ("tools", "system")]
+        if last[0] < 2:
+            upto = [[b.size for b in mine if b.at[0] == rank and b.at <= last] for rank in (0, 1)]
+            fronts = [sum(sizes) + max(0, len(sizes) - 1) for sizes in upto]
+        expected = min(expected, sum(fronts) * per_byte)
+    repeat = min(total - everything, later_total)
+    return max(0, round(expected - read)), max(0, round(repeat - read))

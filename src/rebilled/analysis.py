@@ -14,9 +14,9 @@ from rebilled.causes import by_name
 from rebilled.errors import RecordError
 from rebilled.evidence import Evidence
 from rebilled.formats import Input, find_inputs, read_input
-from rebilled.ledger import extra_usd, paid_ledger, token_ledger
+from rebilled.ledger import extra_usd, own_usage, paid_ledger, token_ledger, with_others
 from rebilled.lineage import Lineage, Link
-from rebilled.model import Finding, Rates, Record, Skip, Step, StepResult, Verdict
+from rebilled.model import Finding, Rates, Record, Skip, Step, StepResult, Usage, Verdict
 from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
 from rebilled.providers.policy import policy_of
@@ -252,38 +252,45 @@ class Judge(msgspec.Struct):
 
 
 def _priced(step: Step, verdict: Verdict, prices: PriceList) -> StepResult:
-    usage = step.usage
-    if usage is None:
+    if step.usage is None:
         return StepResult(step, verdict)
-    policy = policy_of(step.api, step.model)
-    tokens = token_ledger(usage, verdict.rebilled_tokens or 0, needs_marks=policy.needs_marks)
-    rates = rates_of(step, prices)
-    if rates is None:
-        return StepResult(step, verdict, tokens)
+    own = own_usage(step.usage, step.reply.others)
+    needs_marks = policy_of(step.api, step.model).needs_marks
+    tokens = token_ledger(own, verdict.rebilled_tokens or 0, needs_marks=needs_marks)
+    everything = with_others(tokens, [(usage, None) for _, usage in step.reply.others])
+    rates = rates_of(step, prices, own.input_tokens)
+    others = [(usage, rates_of(step, prices, usage.input_tokens, model)) for model, usage in step.reply.others]
+    if rates is None or any(found is None for _, found in others):
+        return StepResult(step, verdict, everything)
+    costs = [found.cost(usage) for usage, found in others if found is not None]
     return StepResult(
         step=step,
         verdict=verdict,
-        tokens=tokens,
-        cost=rates.cost(usage),
-        paid=paid_ledger(usage, tokens, rates),
-        rebilled_usd=extra_usd(usage, verdict.rebilled_tokens, rates) if verdict.rebilled_tokens is not None else None,
-        cacheable_usd=extra_usd(usage, verdict.uncached_repeat_tokens, rates)
-        if verdict.uncached_repeat_tokens is not None
-        else None,
+        tokens=everything,
+        cost=sum(costs, rates.cost(own)),
+        paid=with_others(paid_ledger(own, tokens, rates), others),
+        rebilled_usd=_extra(own, verdict.rebilled_tokens, rates),
+        cacheable_usd=_extra(own, verdict.uncached_repeat_tokens, rates),
     )
 
 
-def rates_of(step: Step, prices: PriceList) -> Rates | None:
-    """The dollars per token that a step was billed at."""
+def _extra(usage: Usage, tokens: int | None, rates: Rates) -> float | None:
+    return extra_usd(usage, tokens, rates) if tokens is not None else None
+
+
+def rates_of(step: Step, prices: PriceList, prompt_tokens: int | None = None, model: str = "") -> Rates | None:
+    """The dollars per token that a step was billed at; `model` names another one that was billed along with it."""
+    if prompt_tokens is None:
+        prompt_tokens = step.usage.input_tokens if step.usage is not None else 0
     endpoint = step.meta.get("endpoint")
     requested = step.params.scope.get("service_tier")
     tier = step.reply.service_tier or (requested if isinstance(requested, str) and requested != "auto" else None)
     speed = step.reply.speed or step.params.scope.get("speed")
     return prices.rates(
-        step.reply.model if step.reply.model and step.provider != "bedrock" else step.model,
+        model or (step.reply.model if step.reply.model and step.provider != "bedrock" else step.model),
         provider=step.provider,
         at=step.started_at,
-        prompt_tokens=step.usage.input_tokens if step.usage is not None else 0,
+        prompt_tokens=prompt_tokens,
         service_tier=tier,
         speed=speed if isinstance(speed, str) else None,
         inference_geo=step.reply.inference_geo,

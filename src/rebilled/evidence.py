@@ -69,10 +69,16 @@ class Evidence:
         """The cache rules for this step."""
         return policy_of(self.step.api, self.step.model)
 
+    @cached_property
+    def too_short(self) -> bool:
+        """Whether the whole prompt is shorter than what the model caches, so that no mark could help."""
+        usage = self.step.usage
+        return usage is not None and usage.input_tokens < self.policy.minimum_tokens
+
     @property
     def usage(self) -> Usage | None:
-        """The reported tokens of the judged step."""
-        return self.step.usage
+        """The reported tokens of the judged step's prompt."""
+        return self.step.prompt_usage
 
     @cached_property
     def figures(self) -> Figures | None:

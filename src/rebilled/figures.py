@@ -10,9 +10,12 @@ from rebilled.model import Block, Breakpoint, Json, SectionName, Step
 from rebilled.normal import normal
 from rebilled.placement import Position, position_of
 from rebilled.prompt import Prompt, content_of, texts_of
-from rebilled.providers.content import canonical
+from rebilled.providers.content import in_order_of
 from rebilled.providers.policy import policy_of
 from rebilled.spans import common_prefix, common_suffix, dump_json
+
+Placed = tuple[str, tuple[int, int], Block]
+"""A block with the role of its message, and where it stands: element and block."""
 
 _SLACK_TOKENS = 8
 _SLACK_SHARE = 0.02
@@ -49,7 +52,7 @@ def cached_tokens(step: Step) -> int:
 
     OpenAI's models before 5.6 report in steps of 128 tokens, so the input is rounded down to them.
     """
-    usage = step.usage
+    usage = step.left_usage
     if usage is None:
         return 0
     if usage.writes_reported:
@@ -68,7 +71,7 @@ def cached_range(step: Step) -> tuple[int, Breakpoint | None]:
 
 def compare(before: Prompt, after: Prompt, *, starts: bool) -> Figures | None:
     """The figures of a step against the one it is compared with; None where either reports no usage."""
-    mine, theirs = before.step.usage, after.step.usage
+    mine, theirs = before.step.left_usage, after.step.prompt_usage
     if mine is None or theirs is None:
         return None
     policy = policy_of(after.step.api, after.step.model)
@@ -154,8 +157,8 @@ def _gone_elements(before: Prompt, after: Prompt, name: SectionName) -> list[tup
     if name == "messages" and first == before.step.history.depth:
         return []
     theirs = _blocks(after, name, first)
-    equal = {block.digest for _, _, block in theirs}
-    counterparts = _Counterparts(after, name, theirs)
+    equal = {block.digest for _, _, block in (_blocks(after, name, 0) if first else theirs)}
+    counterparts = _Counterparts(after, name, first, theirs)
     rank, shift = (1, 0) if name == "system" else (2, before.step.leading)
     found: list[tuple[Position, int]] = []
     for role, (element, place), block in _blocks(before, name, first):
@@ -168,12 +171,14 @@ def _gone_elements(before: Prompt, after: Prompt, name: SectionName) -> list[tup
     return found
 
 
-def _blocks(prompt: Prompt, name: SectionName, first: int) -> list[tuple[str, tuple[int, int], Block]]:
+def _blocks(prompt: Prompt, name: SectionName, first: int, last: int | None = None) -> list[Placed]:
+    """The blocks of a section's elements from `first` to before `last`, with role and place."""
     if name == "system":
         return [("system", (place, 0), block) for place, block in enumerate(prompt.step.sent_system.blocks)]
+    history = prompt.step.history if last is None else prompt.step.history.ancestor(last)
     return [
         (message.role, (element, place), block)
-        for element, message in enumerate(prompt.step.history.messages(first), first)
+        for element, message in enumerate(history.messages(first), first)
         for place, block in enumerate(message.blocks)
     ]
 
@@ -184,48 +189,72 @@ def _value(prompt: Prompt, name: SectionName, element: int, place: int) -> Json:
 
 
 class _Counterparts(msgspec.Struct):
-    """Finds what an earlier block has become in the later step: equal in meaning, at its place, or part of another."""
+    """Finds what an earlier block has become in the later step: equal in meaning, at its place, or part of another.
+
+    blocks: those behind the messages that both steps share; the shared ones are only looked at where these do not do.
+    """
 
     after: Prompt
     name: SectionName
-    blocks: list[tuple[str, tuple[int, int], Block]]
-    _by_meaning: dict[bytes, int] | None = None
+    first: int
+    blocks: list[Placed]
+    _meanings: dict[bytes, int] | None = None
     _texts: list[tuple[str, int]] | None = None
+    _shared: tuple[dict[bytes, int], list[tuple[str, int]]] | None = None
 
     def size_of(self, value: Json, role: str, place: tuple[int, int]) -> int | None:
         """Bytes of the counterpart, None where there is none."""
-        return self._same_meaning(value) or self._same_place(value, role, place) or self._containing(value)
-
-    def _same_meaning(self, value: Json) -> int | None:
-        if self._by_meaning is None:
-            self._by_meaning = {}
-            for _, (element, place), block in self.blocks:
-                self._by_meaning.setdefault(normal(_value(self.after, self.name, element, place)), block.size)
-        return self._by_meaning.get(normal(value))
+        if self._meanings is None:
+            self._meanings = self._by_meaning(self.blocks)
+        return self._meanings.get(normal(value)) or self._same_place(value, role, place) or self._containing(value)
 
     def _same_place(self, value: Json, role: str, place: tuple[int, int]) -> int | None:
         for their_role, their_place, block in self.blocks:
             if their_role == role and their_place == place:
-                mine = dump_json(canonical(value))
-                theirs = dump_json(canonical(_value(self.after, self.name, *place)))
-                return block.size if half_shared(mine, theirs) else None
+                theirs = _value(self.after, self.name, *place)
+                return block.size if half_kept(dump_json(in_order_of(value, theirs)), dump_json(theirs)) else None
         return None
 
     def _containing(self, value: Json) -> int | None:
         text = " ".join(texts_of(value).split())
-        if not text:
-            return None
         if self._texts is None:
-            self._texts = [
-                (" ".join(texts_of(_value(self.after, self.name, element, place)).split()), block.size)
-                for _, (element, place), block in self.blocks
-            ]
-        return next((size for other, size in self._texts if text in other), None)
+            self._texts = self._by_text(self.blocks)
+        found = next((size for other, size in self._texts if text and text in other), None)
+        return found if found is not None or not self.first or self.name == "system" else self._in_shared(value, text)
+
+    def _in_shared(self, value: Json, text: str) -> int | None:
+        """The counterpart among the messages that both steps share."""
+        if self._shared is None:
+            shared = _blocks(self.after, self.name, 0, self.first)
+            self._shared = self._by_meaning(shared), self._by_text(shared)
+        meanings, texts = self._shared
+        return meanings.get(normal(value)) or next((size for other, size in texts if text and text in other), None)
+
+    def _by_meaning(self, blocks: list[Placed]) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        for _, (element, place), block in blocks:
+            found.setdefault(normal(_value(self.after, self.name, element, place)), block.size)
+        return found
+
+    def _by_text(self, blocks: list[Placed]) -> list[tuple[str, int]]:
+        return [
+            (" ".join(texts_of(_value(self.after, self.name, element, place)).split()), block.size)
+            for _, (element, place), block in blocks
+        ]
+
+
+def half_kept(mine: bytes, theirs: bytes) -> bool:
+    """Whether half of the earlier bytes stand in a common prefix and suffix."""
+    return _ends_shared(mine, theirs) * 2 >= len(mine)
 
 
 def half_shared(mine: bytes, theirs: bytes) -> bool:
     """Whether common prefix and suffix make up half of the longer text."""
     longest = max(len(mine), len(theirs))
+    return longest > 0 and _ends_shared(mine, theirs) * 2 >= longest
+
+
+def _ends_shared(mine: bytes, theirs: bytes) -> int:
+    """Bytes of the common prefix and suffix."""
     prefix = common_prefix(mine, theirs)
-    suffix = min(common_suffix(mine, theirs), min(len(mine), len(theirs)) - prefix)
-    return longest > 0 and (prefix + suffix) * 2 >= longest
+    return prefix + min(common_suffix(mine, theirs), min(len(mine), len(theirs)) - prefix)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rebilled.model import Ledger, Rates, Usage
 
 
@@ -51,3 +53,22 @@ def extra_usd(usage: Usage, tokens: int, rates: Rates) -> float:
     """Dollars that the first `tokens` behind the read cost above the read rate."""
     written, uncached = split(usage, tokens)
     return write_usd(usage, written, rates) + uncached * rates.uncached_input - (written + uncached) * rates.cache_read
+
+
+def own_usage(usage: Usage, others: Sequence[tuple[str, Usage]]) -> Usage:
+    """The usage without what was billed beside the prompt's own runs."""
+    for _, other in others:
+        usage = usage.plus(other, -1)
+    return usage
+
+
+def with_others(ledger: Ledger, others: Sequence[tuple[Usage, Rates | None]]) -> Ledger:
+    """The accounts with the input of other calls billed along; in tokens, or in dollars where rates are given."""
+    for usage, rates in others:
+        read = usage.cache_read_tokens * (rates.cache_read if rates is not None else 1)
+        rest: float = usage.input_tokens - usage.cache_read_tokens
+        if rates is not None:
+            rest = write_usd(usage, usage.cache_write_tokens, rates)
+            rest += usage.uncached_input_tokens * rates.uncached_input
+        ledger = Ledger(ledger.cache_read + read, ledger.new + rest, ledger.rebilled, ledger.outside_breakpoints)
+    return ledger

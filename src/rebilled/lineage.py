@@ -162,7 +162,7 @@ class Lineage(msgspec.Struct):
         return best
 
     def _sharing_ids(self, step: Step, state: State | None = None) -> Iterator[Step]:
-        """For every message or tool-call id of the step, the latest earlier step, of that state, that holds it too."""
+        """For every message or tool-call id of the step, the latest earlier step that holds it too; of one state, where given."""
         seen: set[Node] = set()
         for message in step.history.messages():
             for ident in message.ids:
@@ -170,6 +170,9 @@ class Lineage(msgspec.Struct):
                     if node in seen:
                         continue
                     seen.add(node)
+                    whole = self.ends.get((node, state)) if state is not None else None
+                    if whole is not None:
+                        yield whole
                     tree = tree_of(node)
                     for candidate in reversed(self.by_tree.get(tree, []) if tree is not None else []):
                         if state is not None and candidate.state != state:
@@ -240,7 +243,7 @@ class Lineage(msgspec.Struct):
 
 
 def _cached(step: Step) -> int:
-    usage = step.usage
+    usage = step.left_usage
     if usage is None:
         return 0
     if not usage.writes_reported:
@@ -284,7 +287,7 @@ def prefix_bytes(step: Step, mark: Breakpoint | None) -> int:
 
 def entry_tokens(step: Step, mark: Breakpoint | None) -> float:
     """Tokens of the prompt through a breakpoint, as a share of the reported input."""
-    usage = step.usage
+    usage = step.left_usage
     if usage is None or not step.prompt_bytes:
         return 0.0
     return usage.input_tokens * prefix_bytes(step, mark) / step.prompt_bytes

@@ -84,8 +84,28 @@ class Usage(msgspec.Struct, frozen=True):
     writes_reported: bool = True
 
 
+    def plus(self, other: Usage, sign: int = 1) -> Usage:
+        """The sum of two usages, or their difference with sign -1."""
+        return Usage(
+            input_tokens=self.input_tokens + sign * other.input_tokens,
+            cache_read_tokens=self.cache_read_tokens + sign * other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + sign * other.cache_write_tokens,
+            cache_write_5m_tokens=self.cache_write_5m_tokens + sign * other.cache_write_5m_tokens,
+            cache_write_1h_tokens=self.cache_write_1h_tokens + sign * other.cache_write_1h_tokens,
+            uncached_input_tokens=self.uncached_input_tokens + sign * other.uncached_input_tokens,
+            output_tokens=self.output_tokens + sign * other.output_tokens,
+            write_split=self.write_split and other.write_split,
+            writes_reported=self.writes_reported,
+        )
+
+
 class Reply(msgspec.Struct, frozen=True):
-    """What a response says: usage, model and ids as served, the tier billed, or the error."""
+    """What a response says: usage, model and ids as served, the tier billed, or the error.
+
+    usage: everything billed. Where one call ran its prompt several times (server tools), `first` is what its own
+    prompt read and wrote, and `last` what it left behind; None where they are the usage itself. others: calls billed
+    along with it, by model: advisor answers and compactions; they are part of `usage`.
+    """
 
     usage: Usage | None = None
     model: str | None = None
@@ -95,6 +115,9 @@ class Reply(msgspec.Struct, frozen=True):
     inference_geo: str | None = None
     error: str | None = None
     diagnosis: Mapping[str, Json] | None = None
+    first: Usage | None = None
+    last: Usage | None = None
+    others: tuple[tuple[str, Usage], ...] = ()
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -264,6 +287,16 @@ class Step(msgspec.Struct):
         return self.reply.usage
 
     @property
+    def prompt_usage(self) -> Usage | None:
+        """The tokens of the prompt as it was sent: of the first run, where the call ran it several times."""
+        return self.reply.first or self.reply.usage
+
+    @property
+    def left_usage(self) -> Usage | None:
+        """The tokens of the last run of the prompt, which is what the call leaves in the cache."""
+        return self.reply.last or self.reply.usage
+
+    @property
     def sent_system(self) -> Section:
         """The system section as far as it is part of the prefix."""
         return self.bare_system if self.drop_attribution and self.bare_system is not None else self.system
@@ -318,6 +351,16 @@ class Cost(msgspec.Struct, frozen=True):
     cache_read_usd: float
     cache_write_usd: float
     output_usd: float
+
+    def __add__(self, other: Cost) -> Cost:
+        """The cost of two calls together."""
+        return Cost(
+            self.total_usd + other.total_usd,
+            self.uncached_input_usd + other.uncached_input_usd,
+            self.cache_read_usd + other.cache_read_usd,
+            self.cache_write_usd + other.cache_write_usd,
+            self.output_usd + other.output_usd,
+        )
 
 
 class Rates(msgspec.Struct, frozen=True):

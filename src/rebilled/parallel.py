@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, NamedTuple
 
 from msgspec.structs import replace
@@ -62,7 +63,7 @@ def _worthwhile(path: str) -> bool:
     if path == "-" or not hasattr(os, "fork") or threading.active_count() > 1:
         return False
     try:
-        return os.stat(path).st_size >= SMALLEST_BYTES and _cores() > 1
+        return Path(path).stat().st_size >= SMALLEST_BYTES and _cores() > 1
     except OSError:
         return False
 
@@ -135,7 +136,7 @@ def _packed(reader: Reader) -> Half:
 def _received(results: IO[bytes]) -> Half | None:
     with suppress(pickle.UnpicklingError, EOFError, OSError):
         results.seek(0)
-        half: Half = pickle.load(results)  # noqa: S301 - written by our own child into our own unlinked file
+        half: Half = pickle.load(results)  # our own child wrote it into an unlinked file of ours
         return half
     return None
 

@@ -489,8 +489,13 @@ def _section_marks(name: str, section: Section) -> tuple[Breakpoint, ...]:
 
 def shift_system(marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
     """The breakpoints once the first system entry is no part of the prompt."""
-    moved = [msgspec.structs.replace(mark, element=mark.element - 1) if mark.section == "system" else mark for mark in marks]
-    return tuple(mark for mark in moved if mark.element >= 0)
+    moved = []
+    for mark in marks:
+        if mark.section != "system":
+            moved.append(mark)
+        elif mark.element > 0:
+            moved.append(msgspec.structs.replace(mark, element=mark.element - 1))
+    return tuple(moved)
 
 
 def _automatic(layout: Layout, marks: tuple[Breakpoint, ...], history: Node) -> tuple[Breakpoint, ...]:

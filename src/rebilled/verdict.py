@@ -11,6 +11,7 @@ from rebilled.causes import CAUSES
 from rebilled.causes.cause import Cause
 from rebilled.causes.telling import moved_servers, server_of
 from rebilled.evidence import Evidence
+from rebilled.formats.credentials import scrub_text
 from rebilled.model import Confidence, Divergence, Verdict
 
 CONTENT_GROUPS = range(4, 9)
@@ -109,7 +110,7 @@ def _verdict(evidence: Evidence, cause: Cause, told: str, *, contributing: tuple
         confidence=_confidence(evidence, cause),
         explanation=told,
         remedy=cause.remedy,
-        avoidable=cause.avoidable,
+        avoidable=cause.avoidable and not (cause.group == 2 and evidence.too_short),
         movers=tuple(_placed(evidence, found) for found in evidence.divergences),
         rebilled_tokens=figures.rebilled if figures is not None else None,
         uncached_repeat_tokens=figures.repeat if figures is not None else None,
@@ -135,7 +136,7 @@ def _servers(evidence: Evidence, cause: Cause) -> tuple[str, ...]:
 
 
 def _placed(evidence: Evidence, found: Divergence) -> Divergence:
-    """The divergence with its MCP server, and the tokens that stand behind it in this step."""
+    """The divergence with its MCP server, the tokens behind it in this step, and no credential in its excerpts."""
     step = evidence.step
     total = step.usage.input_tokens if step.usage is not None else 0
     size = max(1, step.prompt_bytes)
@@ -148,5 +149,7 @@ def _placed(evidence: Evidence, found: Divergence) -> Divergence:
     return replace(
         found,
         server=server_of(found.tool) if found.tool else None,
+        before=scrub_text(found.before),
+        after=scrub_text(found.after),
         invalidated_tokens=max(0, round(total * behind / size)),
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from builders import Talk, call_and_result, step, tools
 
+from builders import Talk, call_and_result, step, tools
 from rebilled.cli import main
 from rebilled.model import Record
 

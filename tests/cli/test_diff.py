@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from builders import ANTHROPIC, CHAT, Talk, call_and_result, step
 from shell import line_of, run, run_program, shuffled_run, steady_run, write_trace
+
+from builders import ANTHROPIC, CHAT, Talk, call_and_result, step
 
 Capture = pytest.CaptureFixture[bytes]
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 from shell import line_of, run, run_program, shuffled_run, steady_run, write_trace
+
+from builders import Talk, call_and_result, step
 
 Capture = pytest.CaptureFixture[bytes]
 
@@ -35,8 +38,6 @@ def test_command_that_the_screen_prints_works(
     monkeypatch.chdir(tmp_path)
     write_trace(Path("my logs/it's.jsonl"), shuffled_run())
     screen = run(capsysbinary, "my logs/it's.jsonl").out
-    import shlex
-
     line = next(line for line in screen.splitlines() if "analyze diff" in line)
     words = shlex.split(line.split("analyze ", 1)[1])
     done = run(capsysbinary, *words)
@@ -83,9 +84,7 @@ def test_extension_chooses_the_form(tmp_path: Path, capsysbinary: Capture) -> No
 
 
 @pytest.mark.parametrize("name", ["out.docx", "out"])
-def test_unknown_extension_is_refused_before_anything_is_read(
-    tmp_path: Path, capsysbinary: Capture, name: str
-) -> None:
+def test_unknown_extension_is_refused_before_anything_is_read(tmp_path: Path, capsysbinary: Capture, name: str) -> None:
     done = run(capsysbinary, tmp_path / "nothing.jsonl", "-o", tmp_path / name)
     assert done.code == 2
     assert ".json" in done.err
@@ -155,16 +154,10 @@ def test_own_rates_change_the_bill(tmp_path: Path, capsysbinary: Capture) -> Non
 # ---- content -------------------------------------------------------------------------------------------------------
 
 
-def _secret_run() -> list[object]:
-    return []
-
-
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_show_content_none_holds_no_word_of_the_prompts(
     tmp_path: Path, capsysbinary: Capture, form: tuple[str, ...]
 ) -> None:
-    from builders import Talk, call_and_result, step
-
     first = Talk(system=("Codename Zanzibar. " + "x" * 9000,))
     second = first.grown(*call_and_result(1)).with_(system=("Codename Yucatan. " + "x" * 9000,))
     trace = write_trace(tmp_path / "trace.jsonl", [step(first, at=0), step(second, at=9)])
@@ -176,8 +169,6 @@ def test_show_content_none_holds_no_word_of_the_prompts(
 
 
 def test_show_content_full_holds_the_whole_block(tmp_path: Path, capsysbinary: Capture) -> None:
-    from builders import Talk, call_and_result, step
-
     first = Talk(system=("One. " + "x" * 9000 + " the end of it",))
     second = first.grown(*call_and_result(1)).with_(system=("Two. " + "x" * 9000 + " the end of it",))
     trace = write_trace(tmp_path / "trace.jsonl", [step(first, at=0), step(second, at=9)])

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-import bodies
-import definition
 import pytest
-from builders import EVERY, record, traced, usage_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bodies
+import definition
+from builders import EVERY, record, traced, usage_of
 from rebilled.diff import divergences
 from rebilled.model import Step
 from rebilled.prompt import Prompt, locate

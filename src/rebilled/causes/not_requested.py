@@ -52,6 +52,9 @@ def applies(evidence: Evidence) -> str | None:
         return None
     if not evidence.policy.needs_marks or evidence.step.breakpoints or compared.breakpoints:
         return None
+    if evidence.too_short:
+        least = evidence.policy.minimum_tokens
+        return f"Nothing is marked for caching, but the prompt is shorter than the {least:,} tokens that could be cached."
     return "Neither this request nor the one it continues marks anything for caching, so every token is billed in full."
 
 

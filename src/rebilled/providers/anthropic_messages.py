@@ -77,8 +77,15 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         elif isinstance(dig(event, "amazon-bedrock-invocationMetrics"), dict) and not isinstance(usage, dict):
             usage = _invocation_metrics(dig(event, "amazon-bedrock-invocationMetrics"))
     diagnosis = dig(message, "diagnostics")
+    runs, others = read_iterations(usage)
+    billed = read_usage(usage)
+    for _, other in others:
+        billed = billed.plus(other) if billed is not None else other
     return Reply(
-        usage=read_usage(usage),
+        usage=billed,
+        first=runs[0] if len(runs) > 1 else None,
+        last=runs[-1] if len(runs) > 1 else None,
+        others=others,
         model=text_at(message, "model"),
         response_id=text_at(message, "id"),
         service_tier=text_at(usage, "service_tier"),
@@ -87,6 +94,26 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         error=error,
         diagnosis=diagnosis if isinstance(diagnosis, dict) else None,
     )
+
+
+def read_iterations(usage: Json) -> tuple[list[Usage], tuple[tuple[str, Usage], ...]]:
+    """The runs of the prompt inside one call, and what was billed beside them by model.
+
+    The top-level counters add up the runs of the prompt and leave out compactions and advisor answers, which are
+    billed too, the latter at their own model's rates (compaction and advisor pages, 2026-08-21).
+    """
+    iterations = dig(usage, "iterations")
+    runs: list[Usage] = []
+    others: list[tuple[str, Usage]] = []
+    for item in iterations if isinstance(iterations, list) else ():
+        read = read_usage(item)
+        if read is None:
+            continue
+        if text_at(item, "type") in ("compaction", "advisor_message"):
+            others.append((text_at(item, "model") or "", read))
+        else:
+            runs.append(read)
+    return runs, tuple(others)
 
 
 def _as_dict(value: Json) -> dict[str, Json]:

@@ -44,6 +44,10 @@ _WORDS = {
 }
 """For each cause what to do, and the subject of `re-billed $1.20`; a cause that is not here gets its title."""
 
+_NO_USAGE = (
+    "This trace holds no usage, so nothing is known of what was read or billed again; "
+    "`analyze diff FILE:1 FILE:2` shows what moved between two requests."
+)
 _NAME_CELLS = 32
 _SMALL_SHARE = 0.005
 
@@ -87,7 +91,7 @@ def headline(analysis: Analysis) -> str:
     if len(results) == 1:
         return "Only one step was read, so there is nothing to compare it with."
     if all(result.step.usage is None for result in results):
-        return _without_usage(analysis)
+        return _NO_USAGE
     best = dearest(analysis)
     if best is None:
         return _healthy(analysis)
@@ -132,16 +136,6 @@ def _price(finding: Finding, analysis: Analysis, subject: str) -> str:
         return f"{count(finding.repeat_tokens)} tokens were sent again and never cached, {place}"
     share = f"{count(finding.rebilled_tokens)} of {count(input_tokens(analysis))} input tokens"
     return f"{subject} re-billed {share} {place}"
-
-
-def _without_usage(analysis: Analysis) -> str:
-    moved = sum(1 for result in analysis.results if result.verdict.group > 1)
-    if moved:
-        changed = f"{moved} of {whole(len(analysis.results), 'step')} changed what had been sent"
-        return f"This trace holds no usage, so what was re-billed is not known; {changed}."
-    if all(result.verdict.group == 1 for result in analysis.results):
-        return "This trace holds no usage, and no step continues another: there is nothing to compare."
-    return "This trace holds no usage, so what was re-billed is not known; nothing moved, so it should be nothing."
 
 
 def _healthy(analysis: Analysis) -> str:

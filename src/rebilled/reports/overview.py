@@ -74,7 +74,7 @@ def skip_line(skip: Skip, width: int) -> str:
     """Where something was skipped, and why."""
     line = f":{skip.line}" if skip.line is not None else ""
     place = cut_middle(plain(skip.path), max(16, width // 2)) + line
-    return f"{place}  {cut(plain(skip.detail), max(8, width - cells(place) - 2))}"
+    return f"{place}: {cut(plain(skip.detail), max(8, width - cells(place) - 2))}"
 
 
 # ---- money ---------------------------------------------------------------------------------------------------------

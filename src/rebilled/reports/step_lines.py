@@ -57,7 +57,7 @@ def _cell(column: Column, result: StepResult, pen: Pen) -> str:
 
 
 def _columns(analysis: Analysis, width: int) -> list[Column]:
-    """As many columns as the width holds: the bar shrinks first, then the model goes, then the bar."""
+    """As many columns as the width holds: the bar shrinks and goes, then the model, then the time."""
     results = analysis.results
     gap = _GAP if width >= _NARROW else 1
     models = {result.step.model for result in results}
@@ -76,7 +76,9 @@ def _columns(analysis: Analysis, width: int) -> list[Column]:
         Column("dollars", 7, _dollars, right=True, meaning=_severity),
     ]
     room = width - sum(column.width + gap for column in (*fixed, *last))
-    while room < _VERDICT and (spare := next((c for c in fixed if c.bar or c.heading == "model"), None)):
+    spares = [column for column in fixed if column.bar or column.heading in ("model", "time")]
+    while room < _VERDICT and spares:
+        spare = spares.pop()
         fixed.remove(spare)
         room += spare.width + gap
     wanted = max((len(result.verdict.cause) for result in results), default=_VERDICT)

@@ -1,0 +1,101 @@
+"""docs/json.md against real output, both ways."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rebilled
+
+from .repository import ROOT, output, tables
+
+SHAPE = re.compile(r"\b[A-Z][A-Z_]{3,}\b")
+SAMPLES = ROOT / "sample_traces"
+DIFFS = ("analyze diff 4 --trace sample_traces/mcp-tools-reshuffled.jsonl --json",)
+
+
+def documented() -> dict[str, dict[str, str]]:
+    return {name: rows for name, rows in tables("docs/json.md").items() if SHAPE.fullmatch(name)}
+
+
+def type_of(row: str) -> str:
+    return row.split("|")[0].strip()
+
+
+def walk(value: Any, shape: str, docs: dict[str, dict[str, str]], seen: dict[str, set[str]]) -> None:
+    """Check an object against its table, and what it holds against theirs."""
+    if isinstance(value, list):
+        for item in value:
+            walk(item, shape, docs, seen)
+        return
+    assert isinstance(value, dict), f"{shape} is {value!r}"
+    assert set(value) == set(docs[shape]), f"the table {shape} of docs/json.md"
+    seen[shape] |= set(value)
+    for field, inner in value.items():
+        text = type_of(docs[shape][field])
+        if inner is None:
+            assert "null" in text, f"{shape}.{field} is null, and docs/json.md says {text}"
+            continue
+        assert text != "null", f"{shape}.{field} is {inner!r}, and docs/json.md says null"
+        assert isinstance(inner, list) == text.startswith("list of"), f"{shape}.{field}: {text}"
+        found = SHAPE.search(text)
+        if found is not None:
+            walk(inner, found[0], docs, seen)
+        else:
+            assert not isinstance(inner, dict), f"{shape}.{field} has no table in docs/json.md"
+
+
+def diagnosed(folder: Path) -> Path:
+    """A trace in which the provider says itself why it missed."""
+    request = {
+        "model": "claude-sonnet-5",
+        "max_tokens": 9,
+        "system": "x",
+        "messages": [{"role": "user", "content": "Hi"}],
+    }
+    reason = {"type": "system_changed", "cache_missed_input_tokens": 5}
+    response = {
+        "id": "msg_1",
+        "model": "claude-sonnet-5",
+        "usage": {"input_tokens": 11, "output_tokens": 2},
+        "diagnostics": {"cache_miss_reason": reason},
+    }
+    path = folder / "diagnosed.jsonl"
+    path.write_text(json.dumps({"request": request, "response": response}) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    docs, found = documented(), defaultdict[str, set[str]](set)
+    reports = [rebilled.analyze(SAMPLES).report, rebilled.analyze(diagnosed(tmp_path_factory.mktemp("trace"))).report]
+    for report in reports:
+        assert report["schema"] == "rebilled.report/1"
+        walk(report, "REPORT", docs, found)
+    for command in DIFFS:
+        diff = json.loads(output(command))
+        assert diff["schema"] == "rebilled.diff/1"
+        walk(diff, "DIFF", docs, found)
+    return found
+
+
+def test_every_field_of_real_output_is_documented(seen: dict[str, set[str]]) -> None:
+    assert {"REPORT", "STEP", "DIVERGENCE", "DIFF"} <= set(seen)
+
+
+@pytest.mark.parametrize("shape", sorted(documented()))
+def test_every_documented_field_is_in_real_output(shape: str, seen: dict[str, set[str]]) -> None:
+    assert seen[shape] == set(documented()[shape])
+
+
+def test_every_field_has_its_line() -> None:
+    assert all(
+        len(row.split("|")) == 2 and row.split("|")[1].strip()
+        for rows in documented().values()
+        for row in rows.values()
+    )

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from rebilled.ledger import own_usage, with_others
+from rebilled.model import Json, Ledger, Rates
+from rebilled.providers.anthropic_messages import read_reply
+
+RATES = Rates(uncached_input=3e-6, cache_read=3e-7, cache_write_5m=3.75e-6, cache_write_1h=6e-6, output=15e-6)
+
+
+def iteration(kind: str, read: int, write: int, uncached: int, output: int, model: str | None = None) -> Json:
+    counters: dict[str, Json] = {
+        "type": kind,
+        "input_tokens": uncached,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": write,
+        "output_tokens": output,
+    }
+    return counters | ({"model": model} if model else {})
+
+
+def response(*iterations: Json, read: int, write: int, uncached: int, output: int) -> Json:
+    top: dict[str, Json] = {
+        "input_tokens": uncached,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": write,
+        "output_tokens": output,
+        "iterations": list(iterations),
+    }
+    return {"id": "msg_01", "model": "claude-opus-5", "usage": top}
+
+
+def test_runs_of_one_prompt_are_billed_together_and_compared_apart() -> None:
+    said = response(
+        iteration("message", 1000, 50, 0, 10),
+        iteration("message", 1050, 400, 5, 20),
+        read=2050,
+        write=450,
+        uncached=5,
+        output=30,
+    )
+    reply = read_reply(said, ())
+    assert reply.usage is not None
+    assert reply.usage.input_tokens == 2505
+    assert reply.first is not None
+    assert reply.first.cache_read_tokens == 1000
+    assert reply.last is not None
+    assert reply.last.input_tokens == 1455
+    assert reply.others == ()
+
+
+def test_a_single_run_is_the_usage_itself() -> None:
+    reply = read_reply(response(iteration("message", 10, 5, 1, 1), read=10, write=5, uncached=1, output=1), ())
+    assert reply.first is None
+    assert reply.last is None
+
+
+def test_compaction_and_advisor_stand_outside_the_top_level_and_are_billed() -> None:
+    said = response(
+        iteration("compaction", 9000, 0, 20, 700),
+        iteration("message", 100, 40, 2, 10),
+        iteration("advisor_message", 0, 0, 300, 50, model="claude-fable-5"),
+        read=100,
+        write=40,
+        uncached=2,
+        output=10,
+    )
+    reply = read_reply(said, ())
+    assert reply.usage is not None
+    assert reply.usage.input_tokens == 142 + 9020 + 300
+    assert reply.usage.output_tokens == 760
+    assert [model for model, _ in reply.others] == ["", "claude-fable-5"]
+    own = own_usage(reply.usage, reply.others)
+    assert (own.cache_read_tokens, own.cache_write_tokens, own.uncached_input_tokens) == (100, 40, 2)
+    assert own.output_tokens == 10
+
+
+def test_calls_billed_along_are_booked_as_read_and_new() -> None:
+    reply = read_reply(response(iteration("compaction", 9000, 0, 20, 700), read=0, write=0, uncached=5, output=1), ())
+    (_, compaction) = reply.others[0]
+    booked = with_others(Ledger(0, 5, 0, 0), [(compaction, None)])
+    assert (booked.cache_read, booked.new) == (9000, 25)
+    paid = with_others(Ledger(0.0, 0.0, 0.0, 0.0), [(compaction, RATES)])
+    assert paid.cache_read == 9000 * 3e-7
+    assert paid.new == 20 * 3e-6
