@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from rebilled.causes import by_name
+from rebilled.diagnosis import read_diagnosis, weighed
 from rebilled.errors import RecordError
 from rebilled.evidence import Evidence
 from rebilled.formats import Input, find_inputs, read_input
@@ -220,6 +221,7 @@ class Judge(msgspec.Struct):
         except RecordError as error:
             self.trace.skipped.append(Skip(step.source.path, step.source.line, error.reason, error.detail))
             found = Verdict("RB000", "none", "none", 0, explanation=f"Not judged: {error.detail}.")
+        found = weighed(found, read_diagnosis(step.reply.diagnosis))
         if found.group in (11, 12) and "prompt_cache_key" not in step.params.routing:
             self.unkeyed[step.api, step.tools.digest, step.sent_system.digest] += 1
         return found

@@ -159,6 +159,16 @@ def test_same_response_logged_twice_is_still_two_steps_to_compare(tmp_path: Path
     assert run(capsysbinary, "diff", one, two, "--json").json["identical"] is True
 
 
+def test_file_with_one_request_is_compared_with_the_one_it_continues_in_its_folder(
+    tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, record in enumerate(shuffled_run(), 1):
+        write_trace(tmp_path / f"logs/{number}.json", [record])
+    assert run(capsysbinary, "diff", tmp_path / "logs/3.json", "--json").json["cause"] == "tools_reordered"
+    monkeypatch.chdir(tmp_path / "logs")
+    assert run(capsysbinary, "diff", "./3.json", "--json").json["cause"] == "tools_reordered"
+
+
 # ---- figures -------------------------------------------------------------------------------------------------------
 
 

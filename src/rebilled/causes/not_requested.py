@@ -54,7 +54,7 @@ def applies(evidence: Evidence) -> str | None:
         return None
     if evidence.too_short:
         least = evidence.policy.minimum_tokens
-        return f"Nothing is marked for caching, but the prompt is shorter than the {least:,} tokens that could be cached."
+        return f"Nothing is marked for caching, but the prompt is shorter than the {least:,} tokens that can be."
     return "Neither this request nor the one it continues marks anything for caching, so every token is billed in full."
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 from msgspec.structs import replace
 
@@ -42,10 +44,14 @@ class Comparer(msgspec.Struct):
         return self._as_pair(before, after)
 
     def _with_predecessor(self, picked: Picked) -> Comparison:
+        """The step and the one it continues, which for a file with one request stands in a file beside it."""
         if "-" in picked.paths and picked.record is not None:
             raise InputError("one request from standard input continues nothing; name the step to compare it with")
         trace = self.finder.trace(picked.paths)
         step = picked.find(trace)
+        if picked.alone and (step is None or step.compare_to is None):
+            trace = self.finder.trace((str(Path(picked.paths[0]).parent),))
+            step = picked.find(trace)
         if step is None:
             raise InputError(f"{picked.name} gave no step of its own (it may repeat another record); name two steps")
         if step.compare_to is None:

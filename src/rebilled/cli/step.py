@@ -23,17 +23,18 @@ _IN_FILE = re.compile(r"(?s)(.+):(\d+)")
 class Picked(msgspec.Struct, frozen=True):
     """A step that was named: the paths of the trace it stands in, and where in them.
 
-    record: as read. name: what to call it.
+    record: as read. name: what to call it. alone: its file holds nothing else.
     """
 
     paths: tuple[str, ...]
     source: Source
     name: str
     record: Record | None = None
+    alone: bool = False
 
     def find(self, trace: Trace) -> Step | None:
         """The step in its trace; None where its record gave none of its own."""
-        return next((step for step in trace.steps if step.source == self.source), None)
+        return next((step for step in trace.steps if _same_place(step.source, self.source)), None)
 
 
 class Finder(msgspec.Struct):
@@ -78,7 +79,7 @@ class Finder(msgspec.Struct):
         if read.wanted is None:
             raise InputError(f"{path!r} has no record {number}: it holds {whole(read.count, 'record')}, counted from 1")
         name = "standard input" if path == "-" else path if number is None else f"{path}:{number}"
-        return Picked((path,), read.wanted.source, name, record=read.wanted)
+        return Picked((path,), read.wanted.source, name, record=read.wanted, alone=read.count == 1)
 
     # ---- traces ----------------------------------------------------------------------------------------------
 
@@ -122,6 +123,13 @@ class Finder(msgspec.Struct):
             else "name a file, FILE:N, a step's number or an id (see `analyze diff --help`)"
         )
         return f"{word!r} is no file, and no step of {place} has that number or id; {hint}"
+
+
+def _same_place(one: Source, other: Source) -> bool:
+    """Whether two sources are one, however their paths are spelled."""
+    if (one.line, one.byte_offset) != (other.line, other.byte_offset):
+        return False
+    return Path(one.path) == Path(other.path)
 
 
 def _named(paths: tuple[str, ...]) -> str:

@@ -16,6 +16,7 @@ from rebilled.reports.style import Meaning, Pen
 INDENT = 3
 _LABEL = 8
 _MOST_PATHS = 3
+_WIDE = 100
 
 
 def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Options) -> list[str]:
@@ -41,7 +42,9 @@ def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Opt
 
 def brief_line(finding: Finding, width: int) -> str:
     """A finding that has no room for more than a line."""
-    figures = f"{price(finding)} in {len(finding.steps)} step{'s' if len(finding.steps) > 1 else ''}"
+    figures = (
+        f"{price(finding, short=width < _WIDE)} in {len(finding.steps)} step{'s' if len(finding.steps) > 1 else ''}"
+    )
     room = width - cells(figures) - INDENT - 8
     return f"{'':<{INDENT}}{plain(finding.code)} {cut_middle(plain(finding.title), room)}: {figures}"
 
@@ -57,21 +60,25 @@ def labelled(label: str, rows: list[str]) -> list[str]:
 
 def _title(place: int, finding: Finding, width: int, pen: Pen) -> str:
     tag = f"{plain(finding.code)} {finding.confidence or ''}".strip()
-    figures = price(finding)
+    figures = price(finding, short=width < _WIDE)
     head = f"{place}. {cut(plain(finding.title), width - cells(tag) - cells(figures) - 7)}"
     space = max(2, width - cells(head) - cells(tag) - cells(figures) - 4)
     meaning: Meaning = "loss" if finding.avoidable else "warning"
     return f"{pen.paint(head, 'strong')}  {pen.paint(tag, 'faint')}{'':<{space}}{pen.paint(figures, meaning)}".rstrip()
 
 
-def price(finding: Finding) -> str:
-    """Tokens and dollars of a finding; for input that was never cached, what caching it would have saved."""
+def price(finding: Finding, *, short: bool = False) -> str:
+    """Tokens and dollars of a finding; for input that was never cached, what caching it would have saved.
+
+    short: without the word tokens, for narrow screens.
+    """
+    unit = "" if short else " tokens"
     if finding.rebilled_tokens:
         money = f", {usd(finding.rebilled_usd)}" if finding.rebilled_usd is not None else ""
-        return f"{count(finding.rebilled_tokens)} tokens re-billed{money}"
+        return f"{count(finding.rebilled_tokens)}{unit} re-billed{money}"
     if finding.repeat_tokens:
         money = f", {usd(finding.cacheable_usd)} to save" if finding.cacheable_usd is not None else ""
-        return f"{count(finding.repeat_tokens)} tokens never cached{money}"
+        return f"{count(finding.repeat_tokens)}{unit} never cached{money}"
     return "nothing re-billed" if finding.rebilled_usd is not None else "cost not known"
 
 

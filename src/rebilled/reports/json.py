@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from rebilled import __version__
 from rebilled.analysis import Analysis
 from rebilled.causes import by_name
+from rebilled.diagnosis import agrees, read_diagnosis
 from rebilled.model import Cost, Divergence, Finding, Ledger, Skip, StepResult, Usage
 from rebilled.reports.report import Options, Report
 
@@ -97,6 +98,7 @@ def totals_object(results: list[StepResult]) -> Object:
         "rebilled_usd": _usd(results),
         "avoidable_rebilled_usd": _usd([r for r in results if r.verdict.avoidable]),
         "cacheable_usd": sum(r.cacheable_usd or 0.0 for r in results),
+        "provider_agreement": agreement_object(results),
         "tool_churn": {"steps": len(churn), "rebilled_tokens": _rebilled(churn), "rebilled_usd": _usd(churn)},
     }
     return found
@@ -196,7 +198,7 @@ def step_object(result: StepResult, options: Options) -> Object:
         "rebilled_usd": result.rebilled_usd,
         "ledger": ledger_object(result.tokens),
         "ledger_usd": ledger_object(result.paid),
-        "provider_diagnosis": _diagnosis(result),
+        "provider_diagnosis": diagnosis_object(result),
         "simulated": None,
     }
 
@@ -247,15 +249,22 @@ def divergence_object(found: Divergence | None, options: Options) -> Object | No
     }
 
 
-def _diagnosis(result: StepResult) -> Object | None:
-    said = result.step.reply.diagnosis
-    if not said:
+def diagnosis_object(result: StepResult) -> Object | None:
+    """What the provider itself said of the step, and whether our verdict says the same; null where it said nothing."""
+    said = read_diagnosis(result.step.reply.diagnosis)
+    if said is None:
         return None
-    reason = said.get("cache_miss_reason")
-    if isinstance(reason, dict):
-        return {"type": reason.get("type"), "missed_tokens": reason.get("cache_missed_input_tokens")}
-    kind = said.get("reason") or said.get("type")
-    return {"type": kind, "missed_tokens": said.get("cache_missed_tokens")} if kind else None
+    return {"type": said.type, "missed_tokens": said.missed_tokens, "agrees": agrees(said, result.verdict)}
+
+
+def agreement_object(results: list[StepResult]) -> Object | None:
+    """How often the provider's own word and our verdict agree; null where the log holds no such word."""
+    said = [(r.step.number, diagnosis_object(r)) for r in results if r.step.reply.diagnosis]
+    told = [(number, found["agrees"]) for number, found in said if found is not None and found["agrees"] is not None]
+    if not told:
+        return None
+    differs = [number for number, same in told if not same]
+    return {"compared": len(told), "agrees": len(told) - len(differs), "differs": differs}
 
 
 def finding_object(finding: Finding) -> Object:
