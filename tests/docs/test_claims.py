@@ -119,6 +119,20 @@ def test_request_and_response_in_two_files_are_one_step(tmp_path: Path) -> None:
     assert [step.usage.input_tokens for step in rebilled.read(tmp_path).steps if step.usage] == [11]
 
 
+def test_completion_log_of_openhands_is_read(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 11, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 0}}
+    call = {
+        "messages": [{"role": "user", "content": "Hello"}],
+        "tools": [],
+        "kwargs": {"temperature": 0.0},
+        "response": {"id": "c-1", "model": "claude-sonnet-5", "usage": usage},
+        "timestamp": 1_790_000_000.5,
+        "latency": 2.5,
+    }
+    (tmp_path / "claude-sonnet-5-1790000000.500.json").write_text(json.dumps(call), encoding="utf-8")
+    assert [step.usage.input_tokens for step in rebilled.read(tmp_path).steps if step.usage] == [11]
+
+
 def test_log_of_a_proxy_with_bodies_as_text_is_read(tmp_path: Path) -> None:
     call = {"timestamp": "2026-11-02T10:00:00Z", "request_body": json.dumps(BODY), "response_body": json.dumps(REPLY)}
     (tmp_path / "proxy.log").write_text(json.dumps(call) + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ import rebilled
 
 from .repository import ROOT, output, tables
 
-SHAPE = re.compile(r"\b[A-Z][A-Z_]{3,}\b")
+SHAPE = re.compile(r"\b[A-Z][A-Z_]{2,}\b")
 SAMPLES = ROOT / "sample_traces"
 DIFFS = ("analyze diff 4 --trace sample_traces/mcp-tools-reshuffled.jsonl --json",)
 
@@ -47,7 +47,8 @@ def walk(value: Any, shape: str, docs: dict[str, dict[str, str]], seen: dict[str
         if found is not None:
             walk(inner, found[0], docs, seen)
         else:
-            assert not isinstance(inner, dict), f"{shape}.{field} has no table in docs/json.md"
+            parts = inner if isinstance(inner, list) else [inner]
+            assert not any(isinstance(part, dict) for part in parts), f"{shape}.{field} has no table in docs/json.md"
 
 
 def diagnosed(folder: Path) -> Path:
