@@ -75,7 +75,7 @@ class Analysis:
         cost = self.totals["cost"]
         bill = f"${cost['total_usd']:.4f}" if cost else "no price"
         extra = self.totals["rebilled_usd"]
-        lost = f"${extra:.4f} re-billed, {len(self.found)} findings"
+        lost = f"${extra:.4f} re-billed, {len(self.found)} finding{'' if len(self.found) == 1 else 's'}"
         return f"<rebilled.Analysis: {len(self.results)} steps, {bill}, {lost}>"
 
 

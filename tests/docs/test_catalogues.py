@@ -36,9 +36,7 @@ def test_every_command_is_in_the_readme_and_every_one_there_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_command_on_a_page_exists(page: Path, request: pytest.FixtureRequest) -> None:
-    if page.name == "causes.md":  # RB000 names a command that is still to come
-        request.applymarker(pytest.mark.xfail(strict=False))
+def test_every_command_on_a_page_exists(page: Path) -> None:
     assert set(COMMAND.findall(text_of(name_of(page)))) <= command_names()
 
 

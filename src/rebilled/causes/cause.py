@@ -27,6 +27,12 @@ def never(evidence: Evidence) -> bool:
     return False
 
 
+def nothing(evidence: Evidence) -> str | None:
+    """No other advice than the remedy."""
+    del evidence
+    return None
+
+
 def always(evidence: Evidence) -> bool:
     """Sources disagree in every case."""
     del evidence
@@ -43,6 +49,8 @@ class Cause(msgspec.Struct, frozen=True):
     doc: a sentence, then one part per heading; the docstring of the cause's module.
     applies(evidence): what happened in this very case as a sentence, or None where the cause does not apply.
     disputed(evidence): whether sources disagree that such a change loses the cache.
+    helpless(evidence): whether in this very case nothing could have been done, although the cause is avoidable.
+    advice(evidence): what to do in this very case, None where the remedy says it.
     """
 
     code: str
@@ -56,6 +64,8 @@ class Cause(msgspec.Struct, frozen=True):
     doc: str
     applies: Callable[[Evidence], str | None]
     disputed: Callable[[Evidence], bool] = never
+    helpless: Callable[[Evidence], bool] = never
+    advice: Callable[[Evidence], str | None] = nothing
 
     @property
     def summary(self) -> str:

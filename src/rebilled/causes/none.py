@@ -19,9 +19,8 @@ Example
     no byte differs before the end of step 11; its 10,200 cached tokens were all read
 
 What to change
-    Nothing. This is the state to hold. Guard it, so that the next refactoring of the prompt does not lose it:
-    `analyze check` on a recorded run turns it into a gate for continuous integration, and a line in the agent fails
-    at once:
+    Nothing. This is the state to hold. Guard it, so that the next refactoring of the prompt does not lose it: a line
+    in the agent fails at once:
 
         assert new_messages[: len(old_messages)] == old_messages
 

@@ -54,8 +54,18 @@ def applies(evidence: Evidence) -> str | None:
         return None
     if evidence.too_short:
         least = evidence.policy.minimum_tokens
-        return f"Nothing is marked for caching, but the prompt is shorter than the {least:,} tokens that can be."
+        return f"Nothing is marked for caching; the prompt has fewer than the {least:,} tokens that it takes anyway."
     return "Neither this request nor the one it continues marks anything for caching, so every token is billed in full."
+
+
+def too_short(evidence: Evidence) -> bool:
+    """Whether no mark could help, because the prompt is shorter than what the model caches."""
+    return evidence.too_short
+
+
+def advise(evidence: Evidence) -> str | None:
+    """For a prompt that is too short: to leave it as it is."""
+    return "Nothing to do: prompts this short are never cached." if evidence.too_short else None
 
 
 CAUSE = Cause(
@@ -72,4 +82,6 @@ CAUSE = Cause(
     remedy="Put `cache_control` on the last system block and on the last message, or turn automatic caching on.",
     doc=__doc__ or "",
     applies=applies,
+    helpless=too_short,
+    advice=advise,
 )

@@ -58,6 +58,24 @@ def applies(evidence: Evidence) -> str | None:
     return f"The entry was last used {duration(idle)} before this request; it lives for {duration(ttl)}."
 
 
+LONGEST_S = 3600
+"""The longest lifetime on offer for marked entries (Anthropic, 2026-08-21)."""
+
+
+def out_of_reach(evidence: Evidence) -> bool:
+    """Whether a new conversation began so long after the last one that no lifetime on offer would have held."""
+    return evidence.starts and evidence.idle_s is not None and evidence.idle_s > LONGEST_S
+
+
+def advise(evidence: Evidence) -> str | None:
+    """What helps where the longest lifetime was asked for already, or could not have helped."""
+    if out_of_reach(evidence):
+        return "Nothing to do: a new conversation began long after the last one."
+    if evidence.ttl_s is not None and evidence.ttl_s >= LONGEST_S:
+        return "Send a keep-alive within each hour if the pause is worth it, or accept that long pauses cost a rewrite."
+    return None
+
+
 CAUSE = Cause(
     code="RB111",
     name="ttl_expired",
@@ -74,4 +92,6 @@ CAUSE = Cause(
     ),
     doc=__doc__ or "",
     applies=applies,
+    helpless=out_of_reach,
+    advice=advise,
 )

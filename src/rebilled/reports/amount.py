@@ -22,7 +22,7 @@ def whole(value: int, noun: str) -> str:
 
 
 def usd(value: float | None) -> str:
-    """Dollars with as many digits as mean something: $1,204.50, $0.68, $0.0042; a dash where they are not known."""
+    """Dollars with as many digits as mean something: $1,204.50, $0.682, $0.0042; a dash where they are not known."""
     if value is None:
         return "-"
     size, sign = abs(value), "-" if value < 0 else ""
@@ -32,7 +32,7 @@ def usd(value: float | None) -> str:
         return f"{sign}<$0.0001"
     if size >= 0.995:
         return f"{sign}${size:,.2f}"
-    places = 2 if size >= 0.0995 else 3 if size >= 0.00995 else 4
+    places = 3 if size >= 0.00995 else 4
     return f"{sign}${size:.{places}f}"
 
 
