@@ -21,9 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-WORDS = (
-    "branch commit deploy handler index latency ledger module packet parser query refund replica schema socket".split()
-)
+WORDS = ("branch", "commit", "deploy", "handler", "index", "latency", "ledger", "module", "packet", "parser", "query")
 STEPS_PER_RUN = 200
 MARK = {"type": "ephemeral"}
 

@@ -39,6 +39,7 @@ class Lineage(msgspec.Struct):
     similar_system: SimilarSystem
     by_tree: dict[Node, list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_state: dict[tuple[State, Node | None], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    by_user: dict[tuple[str, bytes], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_session: dict[tuple[str, str], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_tools: dict[tuple[str, bytes], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_id: dict[tuple[str, str], list[Node]] = msgspec.field(default_factory=lambda: defaultdict(list))
@@ -82,6 +83,8 @@ class Lineage(msgspec.Struct):
         if tree is not None:
             self.by_tree[tree].append(step)
         self.by_state[step.state, tree].append(step)
+        if step.history.first_user:
+            self.by_user[step.api, user_of(step.history)].append(step)
         for session in step.sessions:
             self.by_session[step.api, session].append(step)
         self.by_tools[step.api + step.params.scope_key, step.tools.digest].append(step)
@@ -112,7 +115,7 @@ class Lineage(msgspec.Struct):
             found = self._most_equal(step, self.by_state.get((step.state, tree), ()), deepest.depth)
             if found is not None:
                 return found
-        candidates = list(self._sharing_ids(step, step.state))
+        candidates = [*self._sharing_ids(step, step.state), *self._sharing_user(step, step.state)]
         candidates += [s for s in self._same_session(step) if s.state == step.state]
         return self._most_equal(step, candidates, deepest.depth, from_user=False)
 
@@ -123,7 +126,7 @@ class Lineage(msgspec.Struct):
             found = self._most_equal(step, self.by_tree.get(tree, ()), deepest.depth, prefer_whole=False)
             if found is not None:
                 return found
-        candidates = list(self._sharing_ids(step))
+        candidates = [*self._sharing_ids(step), *self._sharing_user(step)]
         candidates += [s for s in self._same_session(step) if s.state[:3] == step.state[:3]]
         return self._most_equal(step, candidates, deepest.depth, prefer_whole=False, from_user=False)
 
@@ -162,7 +165,10 @@ class Lineage(msgspec.Struct):
         return best
 
     def _sharing_ids(self, step: Step, state: State | None = None) -> Iterator[Step]:
-        """For every message or tool-call id of the step, the latest earlier step that holds it too; of one state, where given."""
+        """For every message or tool-call id of the step, the latest earlier step that holds it too.
+
+        state: only of this one, where given.
+        """
         seen: set[Node] = set()
         for message in step.history.messages():
             for ident in message.ids:
@@ -180,6 +186,12 @@ class Lineage(msgspec.Struct):
                         if candidate.history.depth >= node.depth and candidate.history.ancestor(node.depth) is node:
                             yield candidate
                             break
+
+    def _sharing_user(self, step: Step, state: State | None = None) -> Iterator[Step]:
+        """The earlier steps with the same first user message, wherever it stands; of one state, where given."""
+        for other in self.by_user.get((step.api, user_of(step.history)), ()):
+            if state is None or other.state == state:
+                yield other
 
     def _same_session(self, step: Step) -> Iterator[Step]:
         for session in step.sessions:
@@ -249,6 +261,14 @@ def _cached(step: Step) -> int:
     if not usage.writes_reported:
         return usage.input_tokens
     return usage.cache_read_tokens + usage.cache_write_tokens
+
+
+def user_of(node: Node) -> bytes:
+    """The digest of the first user message of a history, empty where there is none."""
+    if not node.first_user or node.first is None:
+        return b""
+    found = (node.first if node.first_user == 1 else node.ancestor(node.first_user)).message
+    return found.digest if found is not None else b""
 
 
 def tree_of(node: Node) -> Node | None:

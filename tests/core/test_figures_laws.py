@@ -34,7 +34,7 @@ def altered(random: Random, content: str, seed: str) -> str:
     """The text shortened, grown, a bit or wholly rewritten, or with other white space."""
     middle = len(content) // 2
     choices = (
-        content[: random.randrange(1, len(content))],
+        content[: random.randrange(1, max(2, len(content)))],
         content + words(200, seed),
         content[:middle] + words(30, seed) + content[middle:],
         content[:middle] + words(3 * len(content), seed) + content[middle:],

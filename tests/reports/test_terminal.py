@@ -136,7 +136,7 @@ def test_finding_tells_place_excerpts_price_remedy_and_command() -> None:
         "RB304 confirmed",
         "tokens re-billed, $",
         "$.system[0].text, byte 23 of system (",
-        "of the body)",
+        "of the body as sent)",
         "before  ",
         "after   ",
         "fix     ",

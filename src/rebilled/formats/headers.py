@@ -81,6 +81,14 @@ def _header_text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
+def header_text(headers: Json, name: str) -> str | None:
+    """What one header says, in any spelling of the headers; None where it is missing."""
+    for key, content in _header_items(headers):
+        if key.strip().lower() == name and content.strip():
+            return content.strip()
+    return None
+
+
 def fingerprint(credential: str) -> str | None:
     """Eight hexadecimal digits that tell one lasting credential from another; None for passing or masked ones."""
     secret = _SCHEME.sub("", credential, count=1).strip()

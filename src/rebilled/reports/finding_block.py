@@ -32,8 +32,12 @@ def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Opt
     lines += labelled("what", wrap(plain(finding.evidence), _inner(width)))
     mover = example.verdict.divergence if example is not None and finding.json_path is not None else None
     if mover is not None and mover.section == finding.section:
-        lines += labelled("where", wrap(where(mover, _inner(width)), _inner(width)))
+        named = f"step {finding.example}: " if len(finding.steps) > 1 else ""
+        lines += labelled("where", wrap(named + where(mover, _inner(width) - cells(named)), _inner(width)))
         lines += _excerpt(mover, options, pen)
+    if example is not None and example.verdict.contributing:
+        named = ", ".join(plain(name) for name in example.verdict.contributing)
+        lines += labelled("also", wrap(f"once that is mended, this would still miss: {named}", _inner(width)))
     lines += labelled("fix", wrap(plain(finding.remedy), _inner(width)))
     if example is not None and example.step.compare_to is not None and example.step.has_body:
         lines += labelled("see", [pen.paint(diff_command(example, analysis), "command")])
@@ -87,9 +91,9 @@ def where(mover: Divergence, width: int) -> str:
     parts = [cut_middle(plain(mover.json_path or "?"), max(20, width - 24))]
     sent = mover.raw_after
     if mover.section == "params":
-        parts += [f"byte {sent:,} of the body"] if sent is not None else []
+        parts += [f"byte {sent:,} of the body as sent"] if sent is not None else []
     elif mover.byte_offset is not None:
-        body = f" ({sent:,} of the body)" if sent is not None else ""
+        body = f" ({sent:,} of the body as sent)" if sent is not None else ""
         parts.append(f"byte {mover.byte_offset:,} of {mover.section}{body}")
     if mover.tool and mover.section == "tools":
         parts.append(f"tool {cut_middle(plain(mover.tool), 48)}")

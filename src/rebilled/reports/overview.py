@@ -56,7 +56,9 @@ def _skipped(analysis: Analysis, width: int) -> list[tuple[str, str]]:
     skipped = analysis.trace.skipped
     if not skipped:
         return []
-    rows = [("skipped", f"{len(skipped):,}: {skip_reasons(skipped)}")]
+    kinds = {skip.reason for skip in skipped}
+    total = f"{len(skipped):,}: " if len(kinds) > 1 else ""
+    rows = [("skipped", total + skip_reasons(skipped))]
     rows += [("", skip_line(skip, width)) for skip in skipped[:_SKIPS_SHOWN]]
     if len(skipped) > _SKIPS_SHOWN:
         rows.append(("", f"and {len(skipped) - _SKIPS_SHOWN:,} more; --json lists all of them"))
@@ -125,7 +127,7 @@ def _avoidable(avoidable: float, money: float) -> str:
 def _churn(totals: dict[str, object]) -> list[tuple[str, str]]:
     churn = totals["tool_churn"]
     if not isinstance(churn, dict) or not churn["steps"]:
-        return [("tool churn", "none: no change of the tools cost anything")]
+        return [("tool churn", "none")]
     money = f", {usd(churn['rebilled_usd'])}" if isinstance(totals["cost"], dict) else ""
     tokens, hit = count(churn["rebilled_tokens"]), whole(churn["steps"], "step")
     return [("tool churn", f"{tokens} tokens{money} re-billed in {hit} because the tools changed")]

@@ -165,7 +165,10 @@ def _rebilled(found: Comparison) -> str:
     money = (
         f", {usd(found.rebilled_usd)} more than a cache read" if found.rebilled_usd is not None else ", no price known"
     )
-    return f"{count(tokens)} tokens{money}{read}"
+    mover = found.verdict.divergence
+    more = mover is not None and tokens > found.tokens_behind(mover) * 1.02 + 8
+    why = "; more than stands behind it, as cache entries end only at certain places" if more else ""
+    return f"{count(tokens)} tokens{money}{read}{why}"
 
 
 # ---- what is hidden behind it --------------------------------------------------------------------------------------

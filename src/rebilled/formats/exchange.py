@@ -1,0 +1,99 @@
+"""One HTTP exchange, as recorders of web traffic log it, as a Record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from rebilled.errors import RecordError
+from rebilled.formats.call import build_record
+from rebilled.formats.headers import header_text
+from rebilled.formats.parts import Members, Part
+from rebilled.formats.payload import read_frames, unpack
+from rebilled.formats.request import Request, read_request
+from rebilled.formats.times import parse_moment
+from rebilled.model import Json, Record, Source
+from rebilled.spans import dump_json
+
+_ASIDE = re.compile(
+    r"/count_tokens|:countTokens|/cachedContents|/embeddings|/embed\b|:embedContent|:batchEmbedContents|/moderations"
+    r"|/messages/batches|/input_tokens\b|/rerank"
+)
+"""Addresses of calls that look like LLM calls and use no prompt cache."""
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """What was sent and what came back. Headers in any spelling; times in seconds since 1970 UTC.
+
+    body: the request's body, exact where it is as sent. response: the response's body, content encoding and all.
+    """
+
+    url: str
+    headers: Json = None
+    body: Part | None = None
+    status: Json = None
+    response_headers: Json = None
+    response: bytes = b""
+    started_at: float | None = None
+    first_token_at: float | None = None
+    ended_at: float | None = None
+
+
+def read_exchange(exchange: Exchange, source: Source, context: Mapping[str, Json]) -> Record:
+    """The record of an exchange; without logged times, from what the response's headers say.
+
+    Raises RecordError `no_request` where it is no LLM call.
+    """
+    if _ASIDE.search(exchange.url):
+        raise RecordError("no_request", "a call that uses no prompt cache")
+    body = _read_body(exchange.body)
+    outer: dict[str, Json] = {
+        "status": exchange.status,
+        "response_headers": exchange.response_headers,
+        "response": read_frames(unpack(exchange.response)).decode("utf-8", "replace"),
+        **_times(exchange),
+    }
+    wrapper: dict[str, Json] = {"url": exchange.url, "headers": exchange.headers}
+    return build_record(_members(outer), Request(body, _members(wrapper)), source, context)
+
+
+def _read_body(part: Part | None) -> Part | None:
+    if part is None or part.text[:1] not in (b"{", b'"'):
+        return None
+    try:
+        return read_request(part).body
+    except RecordError:
+        return None
+
+
+def _members(values: Mapping[str, Json]) -> Members:
+    return Members.of({key: Part(dump_json(value)) for key, value in values.items()})
+
+
+def _times(exchange: Exchange) -> dict[str, Json]:
+    """The times as a log would write them; the `Date` header says when the answer began."""
+    started, first = exchange.started_at, exchange.first_token_at
+    answered = None
+    if started is None:
+        answered = read_date(exchange.response_headers)
+        if answered is not None:
+            started = answered - _took(exchange.response_headers)
+    found: dict[str, Json] = {"started_at": started, "first_token_at": first, "ended_at": exchange.ended_at}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def read_date(headers: Json) -> float | None:
+    """When the server says it answered, to the second."""
+    text = header_text(headers, "date")
+    return parse_moment(Part(dump_json(text))) if text is not None else None
+
+
+def _took(headers: Json) -> float:
+    """The seconds that the server says it worked before it answered; 0 where it does not say."""
+    for name in ("openai-processing-ms", "x-envoy-upstream-service-time"):
+        text = header_text(headers, name)
+        if text is not None and text.isdigit() and len(text) < 8:
+            return int(text) / 1000
+    return 0.0

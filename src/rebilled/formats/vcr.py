@@ -1,0 +1,133 @@
+"""VCR cassettes: recorded web traffic of tests, as vcrpy, Ruby's VCR and R's vcr write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rebilled.errors import RecordError
+from rebilled.formats.cassette import HEADER, Item, parse_item, split_items, to_json
+from rebilled.formats.elements import read_document, read_elements
+from rebilled.formats.envelope import NO_CONTEXT
+from rebilled.formats.exchange import Exchange, read_exchange
+from rebilled.formats.file import File
+from rebilled.formats.parts import Part
+from rebilled.formats.payload import decode_base64, unpack
+from rebilled.formats.times import parse_moment
+from rebilled.model import Record, Skip, Source
+from rebilled.spans import dump_json, parse_json
+
+_JSON = re.compile(rb'\s*\{\s*(?:"version"\s*:\s*\d+\s*,\s*)?"((?:http_)?interactions)"\s*:\s*\[')
+
+
+class Vcr:
+    """A cassette in YAML, or in JSON as vcrpy and Ruby's VCR can write it too."""
+
+    name = "vcr"
+    title = "VCR cassette"
+
+    def detect(self, file: File) -> int:
+        """60 where a list of `interactions` or `http_interactions` begins at the left margin, or opens an object."""
+        if file.head[file.start :].lstrip()[:1] in (b"{", b"["):
+            return 60 if _JSON.match(file.head, file.start) and b'"request"' in file.head else 0
+        return 60 if HEADER.search(file.head, file.start) and b"request:" in file.head else 0
+
+    def read(self, file: File) -> Iterator[Record | Skip]:
+        """The LLM calls among the interactions; the others are counted in one Skip."""
+        others = total = 0
+        for item in _interactions(file):
+            if isinstance(item, Skip):
+                yield item
+                continue
+            source, interaction = item
+            total += 1
+            try:
+                yield _read_interaction(interaction, source)
+            except RecordError as error:
+                if error.reason == "no_request":
+                    others += 1
+                else:
+                    yield Skip(file.path, source.line, error.reason, error.detail)
+        if others or not total:
+            yield Skip(file.path, None, "no_request", f"{others} of {total} interactions are no LLM calls")
+
+
+FORMAT = Vcr()
+
+
+def _interactions(file: File) -> Iterator[tuple[Source, dict[str, Any]] | Skip]:
+    listed = _JSON.match(file.head, file.start)
+    if listed is not None:
+        yield from _json_interactions(file, listed[1].decode())
+        return
+    for item in split_items(file):
+        if isinstance(item, Item):
+            try:
+                yield Source(file.path, item.line, item.offset), parse_item(item)
+            except RecordError as error:
+                yield Skip(file.path, item.line, error.reason, error.detail)
+        else:
+            yield item
+
+
+def _json_interactions(file: File, key: str) -> Iterator[tuple[Source, dict[str, Any]] | Skip]:
+    try:
+        document = read_document(file)
+    except RecordError as error:
+        yield Skip(file.path, None, error.reason, error.detail)
+        return
+    for number, part in enumerate(read_elements(document, (key,), file.path), 1):
+        if isinstance(part, Skip):
+            yield part
+            continue
+        try:
+            value = parse_json(part.text)
+        except RecordError as error:
+            yield Skip(file.path, number, error.reason, error.detail)
+            continue
+        yield Source(file.path, number, part.at), value if isinstance(value, dict) else {}
+
+
+def _read_interaction(interaction: dict[str, Any], source: Source) -> Record:
+    request, response = interaction.get("request"), interaction.get("response")
+    if not isinstance(request, dict):
+        raise RecordError("no_request", "an interaction without a request")
+    response = response if isinstance(response, dict) else {}
+    status = response.get("status", response.get("status_code"))
+    recorded = interaction.get("recorded_at")
+    exchange = Exchange(
+        url=str(request.get("uri") or request.get("url") or ""),
+        headers=to_json(request.get("headers")),
+        body=_request_body(request),
+        status=status.get("code") if isinstance(status, dict) else to_json(status),
+        response_headers=to_json(response.get("headers")),
+        response=_body_bytes(response),
+        ended_at=parse_moment(Part(dump_json(recorded))) if isinstance(recorded, str) else None,
+    )
+    return read_exchange(exchange, source, NO_CONTEXT)
+
+
+def _request_body(request: dict[str, Any]) -> Part | None:
+    parsed = request.get("parsed_body")
+    if isinstance(parsed, dict):
+        return Part(dump_json(to_json(parsed)), None, False)
+    text = unpack(_body_bytes(request)).strip()
+    return Part(text) if text else None
+
+
+def _body_bytes(holder: dict[str, Any]) -> bytes:
+    """A body in any of the dialects: text or bytes, alone or under `string`, base64, or already parsed."""
+    parsed = holder.get("parsed_body")
+    if isinstance(parsed, (dict, list)):
+        return dump_json(to_json(parsed))
+    body = holder.get("body", holder.get("content"))
+    if isinstance(body, dict):
+        packed = body.get("base64_string")
+        if isinstance(packed, (str, bytes)):
+            return decode_base64(packed)
+        inner = body.get("string")
+        body = inner if inner is not None else (dump_json(to_json(body)) if "string" not in body and body else None)
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    return body if isinstance(body, bytes) else b""
