@@ -80,8 +80,8 @@ def _made(kind: Json, missed: Json) -> Diagnosis | None:
 
 
 def agrees(found: Diagnosis, verdict: Verdict) -> bool | None:
-    """Whether a provider's reason and our cause say the same; None where the provider's word is no evidence."""
-    if found.type in _NO_EVIDENCE:
+    """Whether a provider's reason and our cause say the same; None where either says nothing."""
+    if found.type in _NO_EVIDENCE or verdict.cause == "body_not_logged":
         return None
     if found.type == "input_changed":
         return verdict.cause in _INPUT

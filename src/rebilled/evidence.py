@@ -83,7 +83,7 @@ class Evidence:
     @cached_property
     def figures(self) -> Figures | None:
         """How much was billed again; None without usage or compared step."""
-        if self.compared is None or not self.step.has_body:
+        if self.compared is None or self.compared.has_body != self.step.has_body:
             return None
         return compare(self.before, self.after, starts=self.starts)
 

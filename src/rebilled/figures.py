@@ -96,6 +96,8 @@ def compare(before: Prompt, after: Prompt, *, starts: bool) -> Figures | None:
         slack += max(_SLACK_TOKENS, _SLACK_SHARE * gone)
     if limited:
         slack += max(_SLACK_TOKENS, _SLACK_SHARE * expected)
+    if not after.step.has_body:
+        slack += max(_SLACK_TOKENS, _SLACK_SHARE * expected)
     repeat = min(mine.input_tokens - everything, float(theirs.input_tokens)) - read
     return Figures(
         read=read,

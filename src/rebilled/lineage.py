@@ -39,6 +39,7 @@ class Lineage(msgspec.Struct):
     similar_system: SimilarSystem
     by_tree: dict[Node, list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_state: dict[tuple[State, Node | None], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    last_bodyless: dict[tuple[str, str, str], Step] = msgspec.field(default_factory=dict)
     by_user: dict[tuple[str, bytes], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_session: dict[tuple[str, str], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_tools: dict[tuple[str, bytes], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
@@ -53,7 +54,7 @@ class Lineage(msgspec.Struct):
     def add(self, step: Step) -> Link:
         """Find what the step continues, give it its run, and remember it for those that come."""
         deepest, fresh = self._visit(step)
-        link = self._find(step, deepest) if step.has_body else Link(None, True)
+        link = self._find(step, deepest) if step.has_body else self._before_in_session(step)
         self.links[step.number] = link
         step.compare_to = link.compared.number if link.compared is not None else None
         if link.starts or link.compared is None:
@@ -67,6 +68,10 @@ class Lineage(msgspec.Struct):
                     self.by_id[step.api, ident].append(node)
         if step.usage is not None and step.has_body:
             self._remember(step)
+        elif step.usage is not None:
+            for session in step.sessions:
+                for scope in ("", step.params.scope_key):
+                    self.last_bodyless[step.api, session, scope] = step
         return link
 
     def _visit(self, step: Step) -> tuple[Node, list[Node]]:
@@ -91,6 +96,21 @@ class Lineage(msgspec.Struct):
         self.ends[step.history, step.state] = step
         self.states.add(step.state)
         self.fronts.setdefault((step.api, step.tools.digest, step.sent_system.digest, tree), step)
+
+    def _before_in_session(self, step: Step) -> Link:
+        """For a step without a body: the last one of its session, on the same model while that one's entry can live.
+
+        Where the step wrote nothing, it is taken to ask for the same lifetime.
+        """
+        same = self._last_bodyless(step, step.params.scope_key)
+        last = same if same is not None and self._alive(same, step) else self._last_bodyless(step, "")
+        if last is not None and not step.breakpoints:
+            step.breakpoints = last.breakpoints
+        return Link(last, last is None)
+
+    def _last_bodyless(self, step: Step, scope: str) -> Step | None:
+        found = [self.last_bodyless.get((step.api, session, scope)) for session in step.sessions]
+        return max((other for other in found if other is not None), key=lambda s: s.number, default=None)
 
     # ---- what a step continues -------------------------------------------------------------------------------
 
@@ -242,6 +262,8 @@ class Lineage(msgspec.Struct):
 
     def last_use(self, compared: Step, mark: Breakpoint | None, step: Step) -> float | None:
         """When the last call before `step` started that wrote or read the entry at `mark`; None without times."""
+        if not compared.has_body:
+            return compared.started_at
         needed = entry_tokens(compared, mark)
         same_tools = self.by_tools.get((compared.api + compared.params.scope_key, compared.tools.digest), [])
         for other in reversed(same_tools):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rebilled.lineage import last_mark
 from rebilled.model import Block, Breakpoint, Step
+from rebilled.providers.policy import policy_of
 
 _RUNS = {"tool_use": "use", "toolUse": "use", "tool_result": "result", "toolResult": "result"}
 Position = tuple[int, int, int]
@@ -35,8 +36,7 @@ def last_entry(step: Step, shared: Position) -> Breakpoint | None:
 def nearest_mark(step: Step, entry: Breakpoint) -> int | None:
     """How many positions the nearest mark at or behind an entry stands behind it; None where there is none.
 
-    A run of tool_use blocks is one position, and so is a run of tool_result blocks (Anthropic's page since
-    September 2026; before, every block was one).
+    Positions are counted by the rule of the step's day: see `positions`.
     """
     places = positions(step)
     start = places.get(position_of(entry))
@@ -49,7 +49,12 @@ def nearest_mark(step: Step, entry: Breakpoint) -> int | None:
 
 
 def positions(step: Step) -> dict[Position, int]:
-    """The position number of every block of a step, counted from 0 over tools, system and messages."""
+    """The position number of every block of a step, counted from 0 over tools, system and messages.
+
+    A run of tool_use blocks is one position, and so is a run of tool_result blocks (Anthropic's live page since
+    September 2026); on earlier days every block is one (its page of 2026-08-21).
+    """
+    collapse = policy_of(step.api, step.model).collapses_runs(step.started_at)
     found: dict[Position, int] = {}
     number = -1
     for place, _ in enumerate(step.tools.blocks):
@@ -61,7 +66,7 @@ def positions(step: Step) -> dict[Position, int]:
     run = ""
     for element, message in enumerate(step.history.messages(), step.leading):
         for place, block in enumerate(message.blocks):
-            kind = _run_of(block)
+            kind = _run_of(block) if collapse else ""
             if not kind or kind != run:
                 number += 1
             run = kind

@@ -5,12 +5,20 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Generic, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, Generic, TypeVar
 
 from rebilled.errors import RebilledError
 
 Plugin = TypeVar("Plugin")
+
+
+@lru_cache
+def _installed() -> Any:
+    """The entry points of every installed package, looked up once: that takes longer the more are installed."""
+    from importlib.metadata import entry_points
+
+    return entry_points()
 
 
 class Registry(Generic[Plugin]):
@@ -37,10 +45,8 @@ class Registry(Generic[Plugin]):
         return found
 
     def _outside(self) -> dict[str, Plugin]:
-        from importlib.metadata import entry_points
-
         found: dict[str, Plugin] = {}
-        for point in entry_points(group=self.package):
+        for point in _installed().select(group=self.package):
             try:
                 found[point.name] = point.load()
             except Exception as error:

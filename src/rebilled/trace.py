@@ -360,8 +360,8 @@ class Reader(msgspec.Struct):
             tools=Section(),
             system=Section(),
             history=self.root(""),
-            params=Parameters(),
-            breakpoints=(),
+            params=_served_by(reply),
+            breakpoints=_written_marks(reply),
             reply=reply,
             meta=record.meta,
             sessions=tuple(value for value in (record.meta.get("session"),) if isinstance(value, str)),
@@ -507,6 +507,20 @@ def _automatic(layout: Layout, marks: tuple[Breakpoint, ...], history: Node) -> 
     leading = layout.tag.leading if isinstance(layout.tag, _Anchor) else 0
     last = Breakpoint("messages", leading + history.depth - 1, max(0, len(history.message.blocks) - 1), ttl)
     return marks if any(m.section == "messages" and m.element == last.element for m in marks) else (*marks, last)
+
+
+def _served_by(reply: Reply) -> Parameters:
+    """The scope of a call whose body is not logged: the model that answered."""
+    scope: dict[str, Json] = {"model": reply.model} if reply.model else {}
+    return Parameters(scope=scope, scope_key=reply.model or "")
+
+
+def _written_marks(reply: Reply) -> tuple[Breakpoint, ...]:
+    """The lifetime that a call without a logged body asked for, told from what it wrote."""
+    usage = reply.usage
+    if usage is None or not usage.cache_write_tokens:
+        return ()
+    return (Breakpoint("messages", 0, 0, 3600 if usage.cache_write_1h_tokens else 300),)
 
 
 def _settle_writes(reply: Reply, marks: tuple[Breakpoint, ...]) -> Reply:

@@ -37,8 +37,9 @@ def judge(evidence: Evidence) -> Verdict:
         told = named(name).applies(evidence)
         if told is not None:
             return _verdict(evidence, named(name), told)
-    if not evidence.step.has_body or evidence.compared is None:
-        return _verdict(evidence, named("none"), "The log holds no request body, so there is nothing to compare.")
+    assert evidence.compared is not None
+    if not evidence.step.has_body:
+        return _by_usage_alone(evidence)
     if -1 in (evidence.step.chained, evidence.compared.chained):
         return _verdict(evidence, named("none"), "It goes on from a response that is not in the trace: not judged.")
     found = next(_applying(evidence, range(2, 3)), None)
@@ -46,6 +47,18 @@ def judge(evidence: Evidence) -> Verdict:
         found = _beyond_gate(evidence)
     cause, told = found
     return _verdict(evidence, cause, told, contributing=_contributing(evidence, cause))
+
+
+def _by_usage_alone(evidence: Evidence) -> Verdict:
+    """The verdict on a step whose body is not logged: time, model and lifetime can be told, what moved can not."""
+    figures = evidence.figures
+    if figures is None or not figures.missed:
+        return _verdict(evidence, named("none"), "All that the step before had in the cache was read.")
+    for name in ("ttl_expired", "model_changed", "ttl_tier_changed", "body_not_logged"):
+        told = named(name).applies(evidence)
+        if told is not None:
+            return _verdict(evidence, named(name), told)
+    return _verdict(evidence, named("none"), "Not judged: the log holds no request body.")
 
 
 def _beyond_gate(evidence: Evidence) -> tuple[Cause, str]:
@@ -124,7 +137,9 @@ def _confidence(evidence: Evidence, cause: Cause) -> Confidence | None:
         return None
     if cause.disputed(evidence):
         return "possible"
-    return "confirmed" if cause.group in CONTENT_GROUPS and evidence.figures is not None else "likely"
+    if cause.group in CONTENT_GROUPS and evidence.figures is not None and evidence.step.has_body:
+        return "confirmed"
+    return "likely"
 
 
 def _servers(evidence: Evidence, cause: Cause) -> tuple[str, ...]:

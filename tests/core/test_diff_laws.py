@@ -47,9 +47,7 @@ def test_first_divergence_is_the_defined_one(api: str, seed: int) -> None:
     before, after = prompts(api, [bodies.printed(random, first), bodies.printed(random, second)], metas)
     found = next(divergences(before, after), None)
     got = found and definition.Where(found.section, found.json_path or "", found.byte_offset or 0, found.group)
-    wanted = definition.first_divergence(
-        definition.Body(api, first, metas[0]), definition.Body(api, second, metas[1])
-    )
+    wanted = definition.first_divergence(definition.Body(api, first, metas[0]), definition.Body(api, second, metas[1]))
     assert got == wanted
 
 

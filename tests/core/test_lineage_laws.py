@@ -58,9 +58,7 @@ class Calls:
         random = self.random
         meta = {"session": random.choice(("s1", "s2"))} if random.random() < 0.4 else {}
         system = (random.choice(SYSTEMS),)
-        return Talk(
-            self.api, tools=random.choice(TOOLSETS), system=system, turns=(random.choice(OPENINGS),), meta=meta
-        )
+        return Talk(self.api, tools=random.choice(TOOLSETS), system=system, turns=(random.choice(OPENINGS),), meta=meta)
 
     def _continued(self, talk: Talk) -> Talk:
         random = self.random

@@ -13,6 +13,9 @@ from rebilled.spans import parse_json
 
 HEADER_KEYS = Names(("headers", "request_headers", "requestHeaders", "http_headers", "header"))
 RESPONSE_HEADER_KEYS = Names(("headers", "response_headers", "responseHeaders", "http_headers", "header"))
+SESSION_HEADERS = ("x-claude-code-session-id", "thread-id")
+"""Where Claude Code and Codex say which conversation a request belongs to."""
+
 _CREDENTIALS = ("x-api-key", "authorization", "api-key", "x-goog-api-key")
 _KEPT = frozenset(
     {
@@ -24,6 +27,7 @@ _KEPT = frozenset(
         "host",
         "openai-organization",
         "openai-project",
+        *SESSION_HEADERS,
     }
 )
 _SCHEME = re.compile(r"\s*(?:bearer|basic|token)\s+", re.IGNORECASE)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from rebilled.errors import RecordError
 from rebilled.formats.credentials import api_key_in, scrub_json, scrub_url
-from rebilled.formats.headers import HEADER_KEYS, read_headers
+from rebilled.formats.headers import HEADER_KEYS, SESSION_HEADERS, read_headers
 from rebilled.formats.parts import Members, Names, Part, split_object
 from rebilled.model import Json
 from rebilled.spans import parse_json
@@ -110,12 +110,15 @@ def _headers_of(text: bytes, key: str) -> dict[str, str]:
 
 
 def add_headers(meta: dict[str, Json], headers: Mapping[str, str]) -> None:
-    """Take over what request headers say about versions, account and endpoint, where it was not logged already."""
+    """Take over what request headers say about versions, account and session, where it was not logged already."""
     for header, name in _HEADER_META.items():
         if header in headers:
             meta.setdefault(name, headers[header])
     if "fingerprint" in headers:
         meta.setdefault("api_key_fp", headers["fingerprint"])
+    session = next((headers[name] for name in SESSION_HEADERS if name in headers), None)
+    if session is not None and not session.startswith("["):  # a mask such as [REDACTED]
+        meta.setdefault("session", session)
     account = [headers[name] for name in ("openai-organization", "openai-project") if name in headers]
     if account:
         meta.setdefault("workspace", "/".join(account))

@@ -5,7 +5,9 @@ One file an API shape, offering `API`; dated cache rules stand in `data/`.
 
 from __future__ import annotations
 
+from rebilled.errors import RecordError
 from rebilled.providers.api import Api
+from rebilled.providers.endpoints import other_call
 from rebilled.registry import Registry
 from rebilled.spans import Layout
 
@@ -16,7 +18,11 @@ def find_api(layout: Layout, url: str, hint: str = "") -> Api | None:
     """The API that a body is written for: from the log's own word, else the URL and the body's shape.
 
     hint: what the log calls the provider, e.g. `openai.responses`; a word that names no API is no help.
+    Raises RecordError for calls that are no steps: embeddings, token counts, batches, stored caches.
     """
+    other = other_call(url)
+    if other:
+        raise RecordError("no_request", f"a call of {other}, which reads no prompt cache")
     best, best_score = None, 0
     for api in APIS:
         score = api.fits(layout.members, layout, url)

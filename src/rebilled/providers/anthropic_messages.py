@@ -10,56 +10,70 @@ from collections.abc import Mapping, Sequence
 
 from rebilled.model import Json, Reply, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
+from rebilled.providers.endpoints import api_named
+from rebilled.providers.signs import (
+    any_of,
+    first_message,
+    head,
+    speaks_chat,
+    speaks_messages,
+    text_of,
+    thinks_like_claude,
+)
+from rebilled.providers.usage import excluded_usage
 from rebilled.spans import Layout
 
-_MESSAGES_ENDPOINTS = ("/v1/messages", "/invoke", ":rawPredict", ":streamRawPredict")
 _OWN_KEYS = (
     "system",
-    "thinking",
     "anthropic_version",
     "anthropic_beta",
+    "container",
     "context_management",
+    "diagnostics",
+    "mcp_servers",
+    "output_config",
     "stop_sequences",
-    "top_k",
 )
 _FOREIGN_KEYS = (
+    "inferenceConfig",
+    "toolConfig",
+    "modelId",
     "reasoning_effort",
     "response_format",
     "stream_options",
     "frequency_penalty",
+    "presence_penalty",
     "parallel_tool_calls",
     "functions",
+    "max_completion_tokens",
+    "citation_options",
+    "safety_mode",
 )
 
 
 def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:
     """A Messages body: messages beside max_tokens or system, tools with input_schema, content blocks of its kinds."""
-    if "messages" not in members or any(key in members for key in ("inferenceConfig", "toolConfig", "modelId")):
+    named = api_named(url)
+    if "messages" not in members or (named and named != API.name):
         return 0
-    if "/chat/completions" in url:
-        return 0
-    if any(end in url for end in _MESSAGES_ENDPOINTS) and "batches" not in url:
+    if named:
         return 100
-    if any(key in members for key in _FOREIGN_KEYS):
+    if any_of(members, _FOREIGN_KEYS):
         return 0
-    score = 0
-    if any(key in members for key in _OWN_KEYS):
-        score += 40
-    raw = layout.raw
-    span = members.get("tools")
-    if span is not None:
-        head = raw[span[0] : span[0] + 20_000]
-        score += 50 if b'"input_schema"' in head else -50 if b'"function"' in head else 0
-    start, end = members["messages"]
-    head = raw[start : min(end, start + 200_000)]
-    if b'"tool_use"' in head or b'"tool_result"' in head or b'"thinking"' in head:
-        score += 40
-    if any(word in head for word in (b'"role":"system"', b'"role": "system"', b'"role":"developer"', b'"tool_calls"')):
-        score -= 60
-    model = layout.value("model") or b""
-    score += 30 if b"claude" in model else 0
+    score = 40 if any_of(members, _OWN_KEYS) or thinks_like_claude(layout) else 0
+    tools = head(layout, "tools")
+    score += 50 if b'"input_schema"' in tools else -50 if b'"function"' in tools else 0
+    score += 40 if speaks_messages(layout) else 0
+    foreign = "system" not in members and first_message(layout).get("role") in ("system", "developer")
+    score -= 60 if foreign or speaks_chat(layout) else 0
+    score += 30 if _is_claude(text_of(layout, "model")) else 0
     score += 5 if "max_tokens" in members else 0
     return max(0, score)
+
+
+def _is_claude(model: str) -> bool:
+    """Whether a model is named as on Anthropic's platforms; a gateway's `anthropic/claude-...` comes in any shape."""
+    return "claude" in model and "/" not in model
 
 
 def read_reply(response: Json, events: Sequence[Json]) -> Reply:
@@ -134,23 +148,21 @@ def _invocation_metrics(metrics: Json) -> Json:
 
 
 def read_usage(usage: Json) -> Usage | None:
-    """Anthropic's counters as disjoint tokens; None where there are none."""
+    """Anthropic's counters as disjoint tokens; None where there are none, or where they are OpenAI's.
+
+    DeepSeek, Moonshot, MiniMax and Z.ai count alike on their Anthropic endpoints: `input_tokens` excludes the rest.
+    """
     if not isinstance(usage, dict) or not any(key in usage for key in ("input_tokens", "output_tokens")):
         return None
-    uncached, read = count(usage, "input_tokens"), count(usage, "cache_read_input_tokens")
-    hour = count(usage, "cache_creation", "ephemeral_1h_input_tokens")
-    five = count(usage, "cache_creation", "ephemeral_5m_input_tokens")
-    write = count(usage, "cache_creation_input_tokens") or hour + five
-    split = hour + five == write
-    return Usage(
-        input_tokens=uncached + read + write,
-        cache_read_tokens=read,
-        cache_write_tokens=write,
-        cache_write_5m_tokens=five if split else write,
-        cache_write_1h_tokens=hour if split else 0,
-        uncached_input_tokens=uncached,
-        output_tokens=count(usage, "output_tokens"),
-        write_split=split,
+    if "input_tokens_details" in usage:
+        return None
+    return excluded_usage(
+        count(usage, "input_tokens"),
+        count(usage, "cache_read_input_tokens"),
+        count(usage, "cache_creation_input_tokens"),
+        count(usage, "output_tokens"),
+        five=count(usage, "cache_creation", "ephemeral_5m_input_tokens"),
+        hour=count(usage, "cache_creation", "ephemeral_1h_input_tokens"),
     )
 
 

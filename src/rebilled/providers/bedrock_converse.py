@@ -9,20 +9,25 @@ from collections.abc import Mapping, Sequence
 
 from rebilled.model import Json, Reply, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
+from rebilled.providers.endpoints import api_named
+from rebilled.providers.signs import any_of, head, untyped_blocks
+from rebilled.providers.usage import excluded_usage
 from rebilled.spans import Layout
+
+_OWN_KEYS = ("inferenceConfig", "toolConfig", "modelId", "additionalModelRequestFields", "schemaVersion")
 
 
 def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:
-    """A Converse body: messages with toolConfig, inferenceConfig or modelId, or content blocks without types."""
-    if "messages" not in members:
+    """A Converse body, or Nova's of InvokeModel: messages beside toolConfig, or content blocks without types."""
+    named = api_named(url)
+    if "messages" not in members or (named and named != API.name):
         return 0
-    if "/converse" in url:
+    if named:
         return 100
-    if any(key in members for key in ("inferenceConfig", "toolConfig", "modelId", "additionalModelRequestFields")):
+    if any_of(members, _OWN_KEYS):
         return 90
-    start, end = members["messages"]
-    head = layout.raw[start : min(end, start + 50_000)]
-    return 80 if b'"cachePoint"' in head or b'"toolUse"' in head else 0
+    text = head(layout, "messages")
+    return 80 if b'"cachePoint"' in text or b'"toolUse"' in text or untyped_blocks(layout) else 0
 
 
 def read_reply(response: Json, events: Sequence[Json]) -> Reply:
@@ -31,6 +36,7 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
     error = error_text(response)
     for event in events:
         usage = dig(event, "metadata", "usage") or dig(event, "usage") or usage
+        error = error_text(event) or _exception(event) or error
     ident = text_at(response, "id") or text_at(response, "ResponseMetadata", "RequestId")
     return Reply(
         usage=read_usage(usage),
@@ -41,29 +47,30 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
     )
 
 
+def _exception(event: Json) -> str | None:
+    """The error of a stream event such as `throttlingException`, None for any other event."""
+    names = [key for key in event if key.endswith("Exception")] if isinstance(event, dict) else []
+    return f"{names[0]}: {text_at(event, names[0], 'message') or 'error'}" if names else None
+
+
 def read_usage(usage: Json) -> Usage | None:
-    """Converse counters as disjoint tokens; None where there are none."""
+    """Converse counters as disjoint tokens; None where there are none. Nova's InvokeModel adds `Count` to the names."""
     if not isinstance(usage, dict) or "inputTokens" not in usage:
         return None
-    uncached, read = count(usage, "inputTokens"), count(usage, "cacheReadInputTokens")
-    details = dig(usage, "cacheDetails")
     hour = five = 0
+    details = dig(usage, "cacheDetails")
     for item in details if isinstance(details, list) else ():
         if text_at(item, "ttl") == "1h":
             hour += count(item, "inputTokens")
         else:
             five += count(item, "inputTokens")
-    write = count(usage, "cacheWriteInputTokens") or hour + five
-    split = hour + five == write
-    return Usage(
-        input_tokens=uncached + read + write,
-        cache_read_tokens=read,
-        cache_write_tokens=write,
-        cache_write_5m_tokens=five if split else write,
-        cache_write_1h_tokens=hour if split else 0,
-        uncached_input_tokens=uncached,
-        output_tokens=count(usage, "outputTokens"),
-        write_split=split,
+    return excluded_usage(
+        count(usage, "inputTokens"),
+        count(usage, "cacheReadInputTokens") or count(usage, "cacheReadInputTokenCount"),
+        count(usage, "cacheWriteInputTokens") or count(usage, "cacheWriteInputTokenCount"),
+        count(usage, "outputTokens"),
+        five=five,
+        hour=hour,
     )
 
 

@@ -10,16 +10,22 @@ from collections.abc import Mapping, Sequence
 
 from rebilled.model import Json, Reply, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
-from rebilled.providers.openai_chat import included_usage
+from rebilled.providers.endpoints import api_named
+from rebilled.providers.signs import any_of
+from rebilled.providers.usage import included_usage
 from rebilled.spans import Layout
+
+_NOT_OURS = ("messages", "input", "ttl", "expireTime", "expire_time", "displayName", "display_name")
+"""The last five stand in the request that stores a cached content, which generates nothing."""
 
 
 def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:
-    """A generateContent body: `contents`."""
+    """A generateContent body, of the Gemini API or Vertex AI: `contents`."""
     del layout
-    if "contents" not in members:
+    named = api_named(url)
+    if "contents" not in members or any_of(members, _NOT_OURS) or (named and named != API.name):
         return 0
-    return 100 if "generateContent" in url or "GenerateContent" in url else 70
+    return 100 if named else 70
 
 
 def read_reply(response: Json, events: Sequence[Json]) -> Reply:
@@ -48,6 +54,7 @@ def read_usage(usage: Json) -> Usage | None:
     )
 
 
+# A cached content is the front of the prompt and stands elsewhere; its name, as the first system entry, stands for it.
 API = Api(
     name="gemini.generate_content",
     provider="gemini",
@@ -55,5 +62,5 @@ API = Api(
     fits=fits,
     read_reply=read_reply,
     messages_key="contents",
-    system_keys=("systemInstruction", "system_instruction"),
+    system_keys=("cachedContent", "cached_content", "systemInstruction", "system_instruction"),
 )

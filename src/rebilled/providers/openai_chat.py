@@ -1,7 +1,8 @@
 """OpenAI Chat Completions, and the many services that speak it.
 
 `prompt_tokens` includes what was read from the cache and what was written to it
-(developers.openai.com/api/docs/guides/prompt-caching, 2026-09-20).
+(developers.openai.com/api/docs/guides/prompt-caching, 2026-09-20; api-docs.deepseek.com, docs.x.ai, docs.mistral.ai,
+console.groq.com, docs.bigmodel.cn and alibabacloud.com, 2026-11-30).
 """
 
 from __future__ import annotations
@@ -10,66 +11,113 @@ from collections.abc import Mapping, Sequence
 
 from rebilled.model import Json, Reply, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
+from rebilled.providers.endpoints import api_named
+from rebilled.providers.signs import any_of
+from rebilled.providers.usage import included_usage
 from rebilled.spans import Layout
+
+_OWN_KEYS = (
+    "max_completion_tokens",
+    "stream_options",
+    "logprobs",
+    "presence_penalty",
+    "parallel_tool_calls",
+    "functions",
+    "modalities",
+    "verbosity",
+    "provider",
+)
+_NOT_OURS = ("inferenceConfig", "toolConfig", "modelId", "contents", "anthropic_version")
 
 
 def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:
     """A chat body: messages, and nothing that only another API has."""
-    if "messages" not in members or any(key in members for key in ("inferenceConfig", "toolConfig", "modelId")):
-        return 0
-    if "/chat/completions" in url:
-        return 100
     del layout
-    return 20
+    named = api_named(url)
+    if "messages" not in members or any_of(members, _NOT_OURS) or (named and named != API.name):
+        return 0
+    if named:
+        return 100
+    return 60 if any_of(members, _OWN_KEYS) else 20
 
 
 def read_reply(response: Json, events: Sequence[Json]) -> Reply:
     """A chat response, or its stream: usage stands in one chunk, usually the last."""
-    usage, error = dig(response, "usage"), error_text(response)
+    usage, error = _usage_in(response), error_text(response)
     model, ident, tier = (text_at(response, key) for key in ("model", "id", "service_tier"))
     for event in events:
         model, ident = text_at(event, "model") or model, text_at(event, "id") or ident
         tier, error = text_at(event, "service_tier") or tier, error_text(event) or error
-        if isinstance(dig(event, "usage"), dict):
-            usage = dig(event, "usage")
+        usage = _usage_in(event) or usage
     return Reply(usage=read_usage(usage), model=model, response_id=ident, service_tier=tier, error=error)
+
+
+def _usage_in(reply: Json) -> Json:
+    """The usage object of a response or chunk: at its top, in Groq's `x_groq`, or in Moonshot's last choice."""
+    choices = dig(reply, "choices")
+    holders = [reply, dig(reply, "x_groq"), *(choices if isinstance(choices, list) else ())]
+    return next((found for holder in holders if isinstance(found := dig(holder, "usage"), dict)), None)
 
 
 def read_usage(usage: Json) -> Usage | None:
     """Chat counters as disjoint tokens; None where there are none.
 
-    Cached tokens are read from `prompt_tokens_details.cached_tokens`, DeepSeek's `prompt_cache_hit_tokens` or
-    Moonshot's `cached_tokens`.
+    A server that sends `prompt_tokens_details: null` does not tell what it read (vLLM without
+    --enable-prompt-tokens-details): then nothing is taken to be left in its cache, so nothing counts as lost.
     """
     if not isinstance(usage, dict) or "prompt_tokens" not in usage:
         return None
-    total = count(usage, "prompt_tokens")
     details = dig(usage, "prompt_tokens_details")
-    read = (
-        count(details, "cached_tokens")
-        or count(usage, "prompt_cache_hit_tokens")
-        or count(usage, "cached_tokens")
-        or count(usage, "cache_read_input_tokens")
+    write, reported = _written(usage, details)
+    untold = "prompt_tokens_details" in usage and details is None
+    long_write = max(
+        count(details, "cache_creation", "ephemeral_1h_input_tokens"),
+        count(details, "cache_creation_token_details", "ephemeral_1h_input_tokens")
+        + count(details, "cache_creation_token_details", "ephemeral_12h_input_tokens"),
     )
-    reported = (isinstance(details, dict) and "cache_write_tokens" in details) or "cache_creation_input_tokens" in usage
-    write = count(details, "cache_write_tokens") or count(usage, "cache_creation_input_tokens")
-    return included_usage(total, read, write, count(usage, "completion_tokens"), writes_reported=reported)
+    return included_usage(
+        count(usage, "prompt_tokens"),
+        _read(usage, details),
+        write,
+        _output(usage),
+        writes_reported=reported or untold,
+        long_write=long_write,
+        split=long_write > 0,
+    )
 
 
-def included_usage(total: int, read: int, write: int, output: int, *, writes_reported: bool) -> Usage:
-    """Disjoint tokens where the total includes reads and writes; a total too small for them was exclusive."""
-    if read + write > total:
-        total += read + write
-    return Usage(
-        input_tokens=total,
-        cache_read_tokens=read,
-        cache_write_tokens=write,
-        cache_write_5m_tokens=write,
-        uncached_input_tokens=total - read - write,
-        output_tokens=output,
-        write_split=write == 0,
-        writes_reported=writes_reported,
+def _read(usage: Json, details: Json) -> int:
+    """Cached tokens: OpenAI's place, DeepSeek's, Moonshot's older one, LiteLLM's, xAI's gRPC name."""
+    names = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens", "cached_prompt_text_tokens")
+    return count(details, "cached_tokens") or next((found for name in names if (found := count(usage, name))), 0)
+
+
+def _written(usage: dict[str, Json], details: Json) -> tuple[int, bool]:
+    """Written tokens and whether they are reported: OpenAI, Moonshot, OpenRouter; Qwen; LiteLLM.
+
+    Qwen nests Anthropic's counters in the details (alibabacloud.com model-studio context-cache, 2026-10-11).
+    """
+    known = details if isinstance(details, dict) else {}
+    found = (
+        count(known, "cache_write_tokens")
+        or count(known, "cache_creation_input_tokens")
+        or count(known, "cache_creation", "cache_creation_input_tokens")
+        or count(known, "cache_creation", "ephemeral_5m_input_tokens")
+        or count(usage, "cache_creation_input_tokens")
     )
+    names = ("cache_write_tokens", "cache_creation_input_tokens", "cache_creation")
+    return found, any(name in known for name in names) or "cache_creation_input_tokens" in usage
+
+
+def _output(usage: Json) -> int:
+    """Output tokens; with the reasoning where the total shows that `completion_tokens` leaves it out (xAI).
+
+    docs.x.ai: total = prompt + completion + reasoning (genai-prices 0.2.3, 2026-11-30).
+    """
+    completion = count(usage, "completion_tokens")
+    reasoning = count(usage, "completion_tokens_details", "reasoning_tokens") or count(usage, "reasoning_tokens")
+    apart = count(usage, "total_tokens") == count(usage, "prompt_tokens") + completion + reasoning
+    return completion + reasoning if apart else completion
 
 
 API = Api(

@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 import re
-import tomllib
+from datetime import UTC, datetime
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
 import msgspec
 
+from rebilled.providers.rules import holder, names, plain_model, rules
+
+__all__ = ["Counting", "Policy", "gpt_version", "names", "plain_model", "policy_of", "rules"]
+
 _GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _CLAUDE_OLD = re.compile(r"claude-(\d)(?:-(\d))?-(opus|sonnet|haiku)")
-_DATE = re.compile(r"[-@]20\d{6}$")
-_VERSION = re.compile(r"(?:-v\d+)?(?::\d+)?$")
+
+
+class Counting(msgspec.Struct, frozen=True):
+    """One rule of how blocks make the positions of a lookback, with the days in UTC on which it holds.
+
+    rule: `blocks`, every block is a position; `runs`, a run of tool calls is one, and so is a run of tool results.
+    """
+
+    rule: str
+    first_day: str = ""
+    last_day: str = ""
+
+    def holds(self, day: str) -> bool:
+        """Whether the rule holds on an ISO day."""
+        return self.first_day <= day and (not self.last_day or day <= self.last_day)
 
 
 class Policy(msgspec.Struct, frozen=True):
     """The cache rules that decide a verdict, for one model on one API.
 
-    needs_marks: nothing is cached without explicit breakpoints. minimum_tokens: shortest prefix that is cached.
+    needs_marks: nothing is cached without explicit breakpoints. minimum_tokens: shortest prefix that is cached, 0
+    where none is known.
     ttl_s: lifetime of an automatic entry, None where none is known; marked entries carry their own.
     grain_tokens: reported cache figures are rounded down to multiples of this. spacing_tokens: how far apart
     automatic entries can stand, so that a shortfall within it is no miss.
+    provider: whose rules these are. marks: `required`, `automatic` or `either`. long_ttl_s: the longer lifetime that a
+    request can ask for. opt_in: the parameter without which nothing is cached. disputed: what other sources say of
+    the minimum.
     """
 
     needs_marks: bool
@@ -32,60 +52,90 @@ class Policy(msgspec.Struct, frozen=True):
     spacing_tokens: int
     lookback_positions: int
     source: str
+    provider: str = ""
+    marks: str = "required"
+    long_ttl_s: float | None = None
+    max_breakpoints: int = 0
+    scope: str = ""
+    opt_in: str = ""
+    disputed: str = ""
+    countings: tuple[Counting, ...] = ()
 
-
-@lru_cache
-def rules(name: str) -> dict[str, Any]:
-    """The dated rules of one provider, as in its file."""
-    return tomllib.loads((files("rebilled.providers") / "data" / f"{name}.toml").read_text(encoding="utf-8"))
-
-
-def plain_model(model: str) -> str:
-    """A model name without the platform's wrapping: region, vendor path, date, version and context suffixes."""
-    name = model.rsplit("/", 1)[-1].lower().removesuffix("[1m]")
-    name = re.sub(r"^(?:us|eu|apac|global|au|jp|ca)\.", "", name)
-    name = re.sub(r"^(?:anthropic|openai|amazon|google)\.", "", name)
-    name = _DATE.sub("", _VERSION.sub("", name))
-    if name.startswith("claude-"):
-        name = name.replace(".", "-").removesuffix("-latest")
-    return name
+    def collapses_runs(self, at: float | None) -> bool:
+        """Whether a run of tool calls or results is one position at a time, the newest rule where it is unknown."""
+        if not self.countings:
+            return True
+        if at is None:
+            return self.countings[-1].rule == "runs"
+        day = datetime.fromtimestamp(at, UTC).date().isoformat()
+        return any(counting.rule == "runs" and counting.holds(day) for counting in self.countings)
 
 
 @lru_cache(maxsize=4096)
-def policy_of(api: str, model: str) -> Policy:
-    """The rules for a model on an API shape; unknown models get the shape's usual ones."""
+def policy_of(api: str, model: str, provider: str = "") -> Policy:
+    """The rules for a model on an API shape; unknown models get the shape's usual ones.
+
+    provider: who serves the call, where that is known; it counts where a platform has a cache of its own.
+    """
     name = plain_model(model)
-    if api in ("anthropic.messages", "bedrock.converse") or "claude" in name:
-        data = rules("anthropic")
-        minimum, source = _minimum(data, name)
-        return Policy(True, minimum, None, 1, 0, int(data["lookback_positions"]), source)
-    if api == "gemini.generate_content":
-        data = rules("gemini")
-        minimum, source = _minimum(data, name)
-        return Policy(False, minimum, None, 1, 0, 0, source)
-    data = rules("openai")
-    generation = next(row for row in data["generation"] if gpt_version(name) >= tuple(row["from_version"]))
+    owner = holder(api, model, provider)
+    data = rules(owner)
+    generation = _generation(data, name)
+    row = _listed(data, "minimum", name)
+    minimum = int(row["tokens"]) if row else int(data["default_minimum_tokens"])
+    lifetime = _listed(data, "lifetime", name) or generation or data
+    marks = str(generation.get("marks", data["marks"]))
     return Policy(
-        needs_marks=False,
-        minimum_tokens=int(data["default_minimum_tokens"]),
-        ttl_s=float(generation["ttl_s"]),
-        grain_tokens=int(generation["reported_grain_tokens"]),
-        spacing_tokens=int(generation["entry_spacing_tokens"]),
-        lookback_positions=0,
-        source=str(generation["source"]),
+        needs_marks=marks == "required" or "claude" in name,
+        minimum_tokens=minimum,
+        ttl_s=_seconds(lifetime.get("ttl_s")),
+        grain_tokens=int(_first("reported_grain_tokens", 1, generation, data)),
+        spacing_tokens=int(_first("entry_spacing_tokens", 0, generation, data)),
+        lookback_positions=int(data.get("lookback_positions", 0)),
+        source=_source(row or generation or data, data, listed=bool(row or generation)),
+        provider=owner,
+        marks=marks,
+        long_ttl_s=_seconds(_first("long_ttl_s", None, lifetime, data)),
+        max_breakpoints=int(data.get("max_breakpoints", 0)),
+        scope=str(data["scope"]),
+        opt_in=str(data.get("opt_in", "")),
+        disputed=str(row.get("disputed", "")),
+        countings=tuple(_countings(data)),
     )
+
+
+def _generation(data: dict[str, Any], name: str) -> dict[str, Any]:
+    """The row of the first generation, newest first, that a model's version reaches; empty where there are none."""
+    rows = data.get("generation", ())
+    return next((row for row in rows if gpt_version(name) >= tuple(row["from_version"])), {})
+
+
+def _listed(data: dict[str, Any], table: str, name: str) -> dict[str, Any]:
+    """The row of a table that lists a model by its exact name, old word order included; empty where none does."""
+    old = _CLAUDE_OLD.match(name)
+    spelled = {name} | ({f"claude-{old[3]}-{old[1]}" + (f"-{old[2]}" if old[2] else "")} if old else set())
+    return next((row for row in data.get(table, ()) if spelled & set(row["models"])), {})
+
+
+def _first(key: str, otherwise: Any, *holders: dict[str, Any]) -> Any:
+    return next((found[key] for found in holders if key in found), otherwise)
+
+
+def _seconds(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _source(row: dict[str, Any], data: dict[str, Any], *, listed: bool) -> str:
+    text = f"{row['source']}, {row['as_of']}"
+    return text if listed or not data.get("minimum") else f"{text}; this model is not listed"
+
+
+def _countings(data: dict[str, Any]) -> list[Counting]:
+    rows = data.get("counting", ())
+    return [Counting(str(row["rule"]), str(row.get("from", "")), str(row.get("until", ""))) for row in rows]
 
 
 def gpt_version(name: str) -> tuple[int, int]:
     """The version of a GPT model, (0, 0) for any other name."""
     match = _GPT.match(name)
     return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-
-
-def _minimum(data: dict[str, Any], name: str) -> tuple[int, str]:
-    old = _CLAUDE_OLD.match(name)
-    names = {name} | ({f"claude-{old[3]}-{old[1]}" + (f"-{old[2]}" if old[2] else "")} if old else set())
-    for row in data.get("minimum", ()):
-        if names & set(row["models"]):
-            return int(row["tokens"]), str(row["source"])
-    return 1024, f"{data['source']}, {data['as_of']}; this model is not listed"
