@@ -10,10 +10,10 @@ _APIS: Final = (
     (re.compile(r"/responses(?:/compact)?$"), "openai.responses"),
     (re.compile(r"/messages$"), "anthropic.messages"),
     (re.compile(r"/converse(?:-stream)?$"), "bedrock.converse"),
-    (re.compile(r":(?:stream)?generateContent$", re.I), "gemini.generate_content"),
+    (re.compile(r"(?i):(?:stream)?generateContent$"), "gemini.generate_content"),
     (re.compile(r"/v2/chat$"), "cohere.chat"),
     (
-        re.compile(r"(?:anthropic|claude)[^/]*(?:/invoke(?:-with-response-stream)?|:(?:stream)?rawpredict)$", re.I),
+        re.compile(r"(?i)(?:anthropic|claude)[^/]*(?:/invoke(?:-with-response-stream)?|:(?:stream)?rawpredict)$"),
         "anthropic.messages",
     ),
 )
@@ -24,14 +24,14 @@ _OTHER: Final = re.compile(
     r"|/batch(?:es)?(?:/|$)|:batch\w+$|/batchpredictionjobs"
     r"|/embed(?:dings)?$|:embedcontent$|:batchembed|/rerank$|/moderations$|/classify$"
     r"|/audio/|/images/|/files(?:/|$)|/fine[_-]tun|/cachedcontents(?:/|$)",
-    re.I,
+    re.IGNORECASE,
 )
 """Endpoints that count, embed, rank, store or queue: their calls read no prompt cache."""
 
 
 def path_of(url: str) -> str:
     """The path of a URL without scheme, host and query."""
-    rest = re.sub(r"^[a-z]+://[^/]*", "", url.partition("?")[0], flags=re.I)
+    rest = re.sub(r"^[a-z]+://[^/]*", "", url.partition("?")[0], flags=re.IGNORECASE)
     return rest.rstrip("/")
 
 

@@ -83,7 +83,7 @@ def policy_of(api: str, model: str, provider: str = "") -> Policy:
     generation = _generation(data, name)
     row = _listed(data, "minimum", name)
     minimum = int(row["tokens"]) if row else int(data["default_minimum_tokens"])
-    lifetime = _listed(data, "lifetime", name) or generation or data
+    lifetime = _listed(data, "model_lifetime", name) or generation or data
     marks = str(generation.get("marks", data["marks"]))
     return Policy(
         needs_marks=marks == "required" or "claude" in name,
