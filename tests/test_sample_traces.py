@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import rebilled
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "sample_traces"
 SCRIPT = ROOT / "scripts" / "make_sample_traces.py"
@@ -156,3 +158,33 @@ def test_twins_differ_in_the_order_of_one_servers_tools_only() -> None:
         assert [n for n in names[0] if n not in jira[0]] == [n for n in names[1] if n not in jira[1]]
         assert shuffled["request"]["system"] == stable["request"]["system"]
         assert shuffled["response"]["usage"]["output_tokens"] == stable["response"]["usage"]["output_tokens"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_analyzer_finds_exactly_what_the_script_put_there(name: str) -> None:
+    truth = json.loads(subprocess.run([sys.executable, SCRIPT, "--truth"], capture_output=True, check=True).stdout)
+    told = truth[f"{name}.jsonl"]
+    found = rebilled.analyze(FOLDER / f"{name}.jsonl")
+    missed = {r.step.number: r for r in found.results if r.verdict.group > 2}
+    assert {number: r.verdict.cause for number, r in missed.items()} == MISSES[name]
+    for miss in told["missed"]:
+        result = missed[miss["step"]]
+        assert result.step.compare_to == miss["compared_with"]
+        assert result.verdict.rebilled_tokens == pytest.approx(miss["rebilled_tokens"], rel=0.02)
+    assert found.totals["cost"]["total_usd"] == pytest.approx(told["usd"], abs=1e-4)
+    assert found.totals["rebilled_usd"] == pytest.approx(told["rebilled_usd"], rel=0.01, abs=1e-4)
+    assert found.totals["input_tokens"] == told["input_tokens"]
+
+
+def test_reshuffled_run_costs_two_to_three_times_its_healthy_twin() -> None:
+    sick, healthy = (
+        rebilled.analyze(FOLDER / f"mcp-tools-{name}.jsonl").totals["cost"]["total_usd"]
+        for name in ("reshuffled", "stable")
+    )
+    assert 2 < sick / healthy < 3
+
+
+def test_the_server_that_shuffles_is_named() -> None:
+    found = rebilled.analyze(FOLDER / "mcp-tools-reshuffled.jsonl")
+    assert {r.verdict.servers for r in found.results if r.verdict.group == 5} == {("jira",)}
+    assert {r.verdict.detail for r in found.results if r.verdict.group == 5} == {"within_server"}

@@ -83,7 +83,6 @@ class Usage(msgspec.Struct, frozen=True):
     write_split: bool = True
     writes_reported: bool = True
 
-
     def plus(self, other: Usage, sign: int = 1) -> Usage:
         """The sum of two usages, or their difference with sign -1."""
         return Usage(
@@ -396,7 +395,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """Why a step read what it read: cause, places, and the tokens billed again.
 
     rebilled_tokens: None without usage or compared step. servers: for a reordered tool list, the MCP servers whose
-    own sequence changed, `merge` where only their merge did.
+    own sequence changed, `merge` where only their merge did. detail: which kind of the cause, where it has kinds.
     """
 
     code: str
@@ -412,6 +411,7 @@ class Verdict(msgspec.Struct, frozen=True):
     rebilled_tokens: int | None = None
     uncached_repeat_tokens: int | None = None
     servers: tuple[str, ...] = ()
+    detail: str | None = None
 
     @property
     def divergence(self) -> Divergence | None:

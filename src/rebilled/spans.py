@@ -225,9 +225,7 @@ class Layout(msgspec.Struct):
         return layout
 
     @classmethod
-    def of(
-        cls, raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "", repeated: bytes = b""
-    ) -> Layout:
+    def of(cls, raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "", repeated: bytes = b"") -> Layout:
         """The layout of a body, built upon that earlier one of which it repeats the most of array `key`.
 
         repeated: a beginning known to be shared with the earlier layout whose stem this very object is.

@@ -128,6 +128,7 @@ def _verdict(evidence: Evidence, cause: Cause, told: str, *, contributing: tuple
         rebilled_tokens=figures.rebilled if figures is not None else None,
         uncached_repeat_tokens=figures.repeat if figures is not None else None,
         servers=_servers(evidence, cause),
+        detail=cause.detail(evidence),
     )
 
 
@@ -147,7 +148,7 @@ def _servers(evidence: Evidence, cause: Cause) -> tuple[str, ...]:
         return ()
     before, after = ([block.name for block in prompt.step.tools.blocks] for prompt in (evidence.before, evidence.after))
     moved, _ = moved_servers(before, after)
-    return tuple(moved) or ("merge",)
+    return tuple(name for name in moved if name) if moved else ("merge",)
 
 
 def _placed(evidence: Evidence, found: Divergence) -> Divergence:

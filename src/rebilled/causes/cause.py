@@ -28,7 +28,7 @@ def never(evidence: Evidence) -> bool:
 
 
 def nothing(evidence: Evidence) -> str | None:
-    """No other advice than the remedy."""
+    """Nothing to add to what the cause says of itself."""
     del evidence
     return None
 
@@ -50,6 +50,7 @@ class Cause(msgspec.Struct, frozen=True):
     applies(evidence): what happened in this very case as a sentence, or None where the cause does not apply.
     disputed(evidence): whether sources disagree that such a change loses the cache.
     helpless(evidence): whether in this very case nothing could have been done, although the cause is avoidable.
+    detail(evidence): which kind of it this is, in a word; None where there are no kinds.
     advice(evidence): what to do in this very case, None where the remedy says it.
     """
 
@@ -66,6 +67,7 @@ class Cause(msgspec.Struct, frozen=True):
     disputed: Callable[[Evidence], bool] = never
     helpless: Callable[[Evidence], bool] = never
     advice: Callable[[Evidence], str | None] = nothing
+    detail: Callable[[Evidence], str | None] = nothing
 
     @property
     def summary(self) -> str:

@@ -60,6 +60,11 @@ def number_moved(before: str, after: str) -> bool:
     return only_volatile(before, after, numbers=True)
 
 
+def value_kind(evidence: Evidence) -> str | None:
+    """What kind of value moved: clock, date, duration, uuid, hash, path, URL, git state or number."""
+    return kind_of_change(*evidence.system_texts)
+
+
 CAUSE = Cause(
     code="RB302",
     name="system_volatile_value",
@@ -74,4 +79,5 @@ CAUSE = Cause(
     remedy="Move the value out of the system prompt to the end of the last user message, or fix it once per run.",
     doc=__doc__ or "",
     applies=applies,
+    detail=value_kind,
 )

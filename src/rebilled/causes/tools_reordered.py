@@ -48,7 +48,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rebilled.causes.cause import Cause
-from rebilled.causes.telling import tell_order
+from rebilled.causes.telling import join, moved_servers, tell_order
 from rebilled.evidence import Evidence
 
 
@@ -59,7 +59,31 @@ def applies(evidence: Evidence) -> str | None:
         return None
     if Counter(block.digest for block in mine.blocks) != Counter(block.digest for block in theirs.blocks):
         return None
-    return tell_order([block.name for block in mine.blocks], [block.name for block in theirs.blocks])
+    return tell_order(*names(evidence))
+
+
+def order_kind(evidence: Evidence) -> str | None:
+    """`within_server`, `between_servers` or `both`."""
+    moved, merged = moved_servers(*names(evidence))
+    return ("both" if merged else "within_server") if moved else "between_servers"
+
+
+def advise(evidence: Evidence) -> str | None:
+    """Where to sort: in the server that moved, or where the lists are merged."""
+    moved, _ = moved_servers(*names(evidence))
+    servers = [name for name in moved if name]
+    if not moved:
+        return "Merge the lists of the servers in a fixed order, not in the order in which they answer."
+    if not servers:
+        return None
+    whose = f"server{'s' if len(servers) > 1 else ''} {join(servers)}"
+    return f"Sort the tools of {whose} by name, in the server or just before the request is built, and keep that list."
+
+
+def names(evidence: Evidence) -> tuple[list[str], list[str]]:
+    """The tools' names before and now, in order."""
+    before, after = evidence.before.step.tools, evidence.after.step.tools
+    return [block.name for block in before.blocks], [block.name for block in after.blocks]
 
 
 CAUSE = Cause(
@@ -76,4 +100,6 @@ CAUSE = Cause(
     remedy="Sort the tools by name just before the request is built, and keep the sorted list for the whole run.",
     doc=__doc__ or "",
     applies=applies,
+    advice=advise,
+    detail=order_kind,
 )

@@ -78,6 +78,11 @@ def shape_of(provider: str, model: str) -> str:
     return ANTHROPIC if provider.startswith(ANTHROPIC) or "claude" in model else "openai"
 
 
+def hint_of(shape: str) -> str:
+    """The API of a rebuilt body, in the word that decides it."""
+    return "anthropic.messages" if shape == ANTHROPIC else "openai.chat"
+
+
 def host_of(provider: str) -> str | None:
     """The address that a tracing tool means by a provider's name; None where it is none of the usual names."""
     return _HOSTS.get(provider.lower())

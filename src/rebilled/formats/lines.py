@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,7 +10,9 @@ import msgspec
 
 from rebilled.errors import RecordError
 from rebilled.formats.file import MAX_RECORD_BYTES, File
-from rebilled.formats.parts import OBJECT
+from rebilled.formats.elements import read_document
+from rebilled.formats.jsonl import is_value
+from rebilled.formats.parts import OBJECT, Part, split_array, split_object
 from rebilled.formats.values import scan_values
 from rebilled.model import Skip
 
@@ -51,6 +54,57 @@ def read_lines(file: File) -> Iterator[Entry | Skip]:
             yield from _read_odd(file.path, Entry(number, offset, text))
             continue
         yield Entry(number, offset, text)
+
+
+def is_lines(file: File) -> bool:
+    """Whether the first line is a JSON value by itself, with others behind it."""
+    end = file.buffer.find(b"\n", file.start, file.start + MAX_RECORD_BYTES)
+    return end >= 0 and is_value(file.read(file.start, end - file.start))
+
+
+def read_objects(file: File, list_key: str = "") -> Iterator[Entry | Skip]:
+    """The JSON objects of a file: one a line, one behind the other, or the elements of a list.
+
+    list_key: where an object holds the list. Of a list that is damaged, the elements before that are given.
+    """
+    if is_lines(file):
+        for item in read_lines(file):
+            yield from _open_list(item, list_key) if isinstance(item, Entry) else [item]
+        return
+    text = read_document(file).text
+    number = last = 0
+    try:
+        for start, last in scan_values(text):
+            number += 1
+            yield from _open_list(Entry(number, start, text[start:last]), list_key)
+    except RecordError as error:
+        opening = re.compile(rb'\s*(?:\{\s*"' + re.escape(list_key.encode()) + rb'"\s*:\s*)?\[').match(text, last)
+        for part in _rest_of_list(text, opening.end()) if opening is not None else ():
+            yield part
+        yield Skip(file.path, number + 1, error.reason, error.detail)
+
+
+def _rest_of_list(text: bytes, at: int) -> Iterator[Entry]:
+    try:
+        for number, (start, end) in enumerate(scan_values(text, at), 1):
+            yield Entry(number, start, text[start:end])
+    except RecordError:
+        return
+
+
+def _open_list(entry: Entry, list_key: str) -> Iterator[Entry]:
+    """The elements of a value that is a list or holds one; else the value. Elements are counted from 1."""
+    listed: Part | None = Part(entry.text)
+    try:
+        if list_key and entry.text.lstrip()[:1] == b"{":
+            listed = split_object(Part(entry.text)).get(list_key)
+        if listed is None or listed.text.lstrip()[:1] != b"[":
+            yield entry
+            return
+        for number, part in enumerate(split_array(listed), 1):
+            yield Entry(number, entry.offset, part.text)
+    except RecordError:
+        yield entry
 
 
 def _read_odd(path: str, entry: Entry) -> Iterator[Entry | Skip]:

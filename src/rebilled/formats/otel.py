@@ -1,4 +1,4 @@
-"""OpenTelemetry traces of calls to models: OTLP as JSON, in a document or in lines, and spans as exporters print them."""
+"""OpenTelemetry traces of calls to models: OTLP as JSON, in documents or lines, and spans as exporters print them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 from rebilled.errors import RecordError
 from rebilled.formats.elements import read_document
-from rebilled.formats.file import MAX_RECORD_BYTES, File
-from rebilled.formats.jsonl import is_value
-from rebilled.formats.lines import Entry, read_lines
+from rebilled.formats.file import File
+from rebilled.formats.lines import Entry, is_lines, read_lines
 from rebilled.formats.span import flatten, read_span
 from rebilled.formats.values import scan_values
 from rebilled.model import Record, Skip, Source
@@ -64,8 +63,7 @@ FORMAT = Otel()
 
 def _values(file: File) -> Iterator[Entry | Skip]:
     """The JSON values of a file: one a line, or one behind the other, or the spans of a document that is damaged."""
-    end = file.buffer.find(b"\n", file.start, file.start + MAX_RECORD_BYTES)
-    if end >= 0 and is_value(file.read(file.start, end - file.start)):
+    if is_lines(file):
         yield from read_lines(file)
         return
     text = read_document(file).text

@@ -6,7 +6,7 @@ from typing import Any
 
 from rebilled.errors import RecordError
 from rebilled.formats.conversation import build_body, parse_text, read_flat_messages, read_flat_tools
-from rebilled.formats.counts import Counts, first_count, first_text, host_of, shape_of
+from rebilled.formats.counts import Counts, first_count, first_text, hint_of, host_of, shape_of
 from rebilled.formats.credentials import scrub_text
 from rebilled.formats.parts import Part
 from rebilled.formats.times import parse_moment
@@ -63,6 +63,9 @@ def read_span(span: dict[str, Any], resource: dict[str, Any], source: Source) ->
     response = _read_response(attributes, shape, model)
     if body is None and response is None:
         raise RecordError("no_request", "a span with neither messages nor token counts")
+    meta = _read_meta(span, {**resource, **attributes}, provider, model)
+    if body is not None and "input.value" not in attributes:
+        meta["provider"] = hint_of(shape)
     started, ended = _moment(span, "start"), _moment(span, "end")
     first = attributes.get("gen_ai.response.time_to_first_chunk")
     first_at = started + first if started is not None and isinstance(first, (int, float)) else None
@@ -71,7 +74,7 @@ def read_span(span: dict[str, Any], resource: dict[str, Any], source: Source) ->
         body=dump_json(body) if body is not None else None,
         as_sent=body is None,
         response=response,
-        meta=_read_meta(span, {**resource, **attributes}, provider, model),
+        meta=meta,
         error=_read_error(span, attributes),
         started_at=started,
         first_token_at=first_at,

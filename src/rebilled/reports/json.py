@@ -188,6 +188,7 @@ def step_object(result: StepResult, options: Options) -> Object:
         "movers": [divergence_object(mover, options) for mover in verdict.movers],
         "code": verdict.code,
         "cause": verdict.cause,
+        "detail": verdict.detail,
         "contributing": list(verdict.contributing),
         "confidence": verdict.confidence,
         "explanation": verdict.explanation,
