@@ -74,7 +74,10 @@ class Analysis(msgspec.Struct):
 
     def result(self, number: int) -> StepResult:
         """The result of the step with this number, counted from 1."""
-        return self.results[number - 1]
+        near = self.results[number - 1] if number <= len(self.results) else None
+        if near is not None and near.step.number == number:
+            return near
+        return next(result for result in self.results if result.step.number == number)
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------

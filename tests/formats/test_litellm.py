@@ -107,8 +107,9 @@ def test_a_row_of_the_spend_table_is_read(tmp_path: Path) -> None:
     ("kind", "api"), [("anthropic_messages", "anthropic.messages"), ("aresponses", "openai.responses")]
 )
 def test_other_apis_keep_their_shape(tmp_path: Path, kind: str, api: str) -> None:
+    plain: dict[str, Any] = {"messages": MESSAGES[1:], "model_parameters": {"max_tokens": 9}}
     response = {"id": "x", "usage": {"input_tokens": 10, "output_tokens": 1}}
-    record = read_one(write(tmp_path, "a.json", payload(call_type=kind, response=response)))
+    record = read_one(write(tmp_path, "a.json", payload(call_type=kind, response=response, **plain)))
     assert read_records([record]).steps[0].api == api
 
 

@@ -168,7 +168,9 @@ CALLS = (
     Call("grok", "https://api.x.ai/v1/chat/completions", chat("grok-4.7"), CHAT),
     Call("mistral", "https://api.mistral.ai/v1/chat/completions", chat("mistral-large-latest", safe_prompt=True), CHAT),
     Call("groq", "https://api.groq.com/openai/v1/chat/completions", chat("openai/gpt-oss-120b"), CHAT),
-    Call("kimi", "https://api.moonshot.ai/v1/chat/completions", chat("kimi-k3", prompt_cache_options={"ttl": "1h"}), CHAT),
+    Call(
+        "kimi", "https://api.moonshot.ai/v1/chat/completions", chat("kimi-k3", prompt_cache_options={"ttl": "1h"}), CHAT
+    ),
     Call(
         "qwen with explicit marks",
         "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions",
@@ -218,17 +220,26 @@ CALLS = (
     Call(
         "gpt responses",
         "https://api.openai.com/v1/responses",
-        {"model": "gpt-5.6-sol", "instructions": "One line.", "input": [user()], "prompt_cache_options": {"ttl": "12h"}},
+        {
+            "model": "gpt-5.6-sol",
+            "instructions": "One line.",
+            "input": [user()],
+            "prompt_cache_options": {"ttl": "12h"},
+        },
         RESPONSES,
     ),
-    Call("gpt responses, bare", "https://api.openai.com/v1/responses", {"model": "gpt-5.5", "input": [user()]}, RESPONSES),
+    Call(
+        "gpt responses, bare", "https://api.openai.com/v1/responses", {"model": "gpt-5.5", "input": [user()]}, RESPONSES
+    ),
     Call(
         "gpt responses, a chain",
         "https://api.openai.com/v1/responses",
         {"model": "gpt-5.5", "input": "And back?", "previous_response_id": "resp_1"},
         RESPONSES,
     ),
-    Call("codex", "https://chatgpt.com/backend-api/codex/responses", {"model": "gpt-6-sol", "input": [user()]}, RESPONSES),
+    Call(
+        "codex", "https://chatgpt.com/backend-api/codex/responses", {"model": "gpt-6-sol", "input": [user()]}, RESPONSES
+    ),
     Call("grok responses", "https://api.x.ai/v1/responses", {"model": "grok-4.7", "input": [user()]}, RESPONSES),
     Call(
         "gemini",
@@ -251,7 +262,10 @@ CALLS = (
     Call(
         "converse",
         f"{_BEDROCK}/us.anthropic.claude-opus-5-v1%3A0/converse-stream",
-        {"messages": [user([{"text": "When?"}, {"cachePoint": {"type": "default"}}])], "inferenceConfig": {"maxTokens": 9}},
+        {
+            "messages": [user([{"text": "When?"}, {"cachePoint": {"type": "default"}}])],
+            "inferenceConfig": {"maxTokens": 9},
+        },
         CONVERSE,
     ),
     Call(

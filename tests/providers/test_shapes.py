@@ -6,7 +6,19 @@ import json
 from typing import Any
 
 import pytest
-from provider_calls import ANTHROPIC, CALLS, CHAT, CONVERSE, GEMINI, OTHERS, RESPONSES, Call, api_called, layout_of, user
+from provider_calls import (
+    ANTHROPIC,
+    CALLS,
+    CHAT,
+    CONVERSE,
+    GEMINI,
+    OTHERS,
+    RESPONSES,
+    Call,
+    api_called,
+    layout_of,
+    user,
+)
 
 from rebilled.errors import RecordError
 from rebilled.model import Record, Source

@@ -62,7 +62,11 @@ DIALECTS: tuple[tuple[str, str, dict[str, Any], tuple[int, int, int, int]], ...]
     (
         "azure chat",
         CHAT,
-        {"prompt_tokens": 3412, "completion_tokens": 7, "prompt_tokens_details": {"audio_tokens": 0, "cached_tokens": 3000}},
+        {
+            "prompt_tokens": 3412,
+            "completion_tokens": 7,
+            "prompt_tokens_details": {"audio_tokens": 0, "cached_tokens": 3000},
+        },
         (412, 3000, 0, 7),
     ),
     (
@@ -153,7 +157,12 @@ DIALECTS: tuple[tuple[str, str, dict[str, Any], tuple[int, int, int, int]], ...]
         },
         (12, 3000, 400, 7),
     ),
-    ("moonshot, older", CHAT, {"prompt_tokens": 3412, "completion_tokens": 7, "cached_tokens": 3000}, (412, 3000, 0, 7)),
+    (
+        "moonshot, older",
+        CHAT,
+        {"prompt_tokens": 3412, "completion_tokens": 7, "cached_tokens": 3000},
+        (412, 3000, 0, 7),
+    ),
     (
         "qwen, explicit entry",
         CHAT,
@@ -197,7 +206,12 @@ DIALECTS: tuple[tuple[str, str, dict[str, Any], tuple[int, int, int, int]], ...]
     (
         "minimax chat",
         CHAT,
-        {"total_tokens": 3419, "prompt_tokens": 3412, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3000}},
+        {
+            "total_tokens": 3419,
+            "prompt_tokens": 3412,
+            "completion_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 3000},
+        },
         (412, 3000, 0, 7),
     ),
     (
@@ -279,7 +293,9 @@ def test_counters_are_disjoint_tokens(
 
 
 @pytest.mark.parametrize(("name", "api", "counters", "expected"), DIALECTS, ids=[row[0] for row in DIALECTS])
-def test_a_reply_alone_is_read_by_the_api_that_counts_so(name: str, api: str, counters: dict[str, Any], expected: Any) -> None:
+def test_a_reply_alone_is_read_by_the_api_that_counts_so(
+    name: str, api: str, counters: dict[str, Any], expected: Any
+) -> None:
     from rebilled.providers import APIS
 
     del name, expected

@@ -15,6 +15,7 @@ import typer
 if TYPE_CHECKING:
     from rebilled.analysis import Analysis
     from rebilled.pricing.prices import Prices
+    from rebilled.selection import Selection
     from rebilled.trace import Trace
 
 _QUIET_S = 1.0
@@ -30,6 +31,20 @@ ContentOption = Annotated[
     Literal["none", "excerpt", "full"],
     typer.Option("--show-content", metavar="none|excerpt|full", help=_CONTENT_HELP, show_default=False),
 ]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="Only steps from this day or time on, UTC.")
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Only steps before this time, or to the end of this day."),
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", metavar="NAME", show_default=False, help="Only steps of this model; * and ? stand in.")
+]
+SessionOption = Annotated[
+    str, typer.Option("--session", metavar="ID", show_default=False, help="Only steps of this session.")
+]
+RunOption = Annotated[str, typer.Option("--run", metavar="ID", show_default=False, help="Only steps of this run.")]
 WidthOption = Annotated[
     int | None,
     typer.Option("--width", metavar="N", help="Columns to fill, 60 to 500; as wide as the terminal otherwise."),
@@ -49,12 +64,33 @@ def read_trace(paths: Sequence[str]) -> Trace:
     return trace
 
 
-def analyze_paths(paths: Sequence[str], prices: Path | None) -> Analysis:
-    """The analysis of these paths. Raises InputError for bad paths and rates, and where no step could be read."""
+def analyze_paths(paths: Sequence[str], prices: Path | None, selection: Selection | None = None) -> Analysis:
+    """The analysis of these paths, or of the steps selected from it.
+
+    Raises InputError for bad paths and rates, and where no step could be read or none was selected.
+    """
     from rebilled.analysis import analyze
 
     rates = load_prices(prices)
-    return analyze(read_trace(paths), rates)
+    analysis = analyze(read_trace(paths), rates)
+    if selection is None:
+        return analysis
+    from rebilled.selection import select
+
+    return select(analysis, selection)
+
+
+def selection_of(since: str | None, until: str | None, model: str, session: str, run: str) -> Selection:
+    """The steps that a command asks for. Raises InputError for what is no time."""
+    from rebilled.selection import Selection, parse_time
+
+    return Selection(
+        since=parse_time(since) if since else None,
+        until=parse_time(until, end=True) if until else None,
+        model=model,
+        session=session,
+        run=run,
+    )
 
 
 def load_prices(path: Path | None) -> Prices:

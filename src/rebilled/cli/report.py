@@ -10,10 +10,16 @@ import typer
 from rebilled.cli.reading import (
     ContentOption,
     JsonOption,
+    ModelOption,
     PathsArgument,
     PricesOption,
+    RunOption,
+    SessionOption,
+    SinceOption,
+    UntilOption,
     WidthOption,
     analyze_paths,
+    selection_of,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +52,11 @@ def report(
         ),
     ] = 3,
     width: WidthOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    model: ModelOption = "",
+    session: SessionOption = "",
+    run: RunOption = "",
 ) -> None:
     """Report what was billed again, and what to do about it first.
 
@@ -63,7 +74,8 @@ def report(
     options = Options(
         show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=max(0, top)
     )
-    analysis = limit_content(analyze_paths(paths, prices), show_content)
+    wanted = selection_of(since, until, model, session, run)
+    analysis = limit_content(analyze_paths(paths, prices, wanted), show_content)
     data = form.render(analysis, options)
     if output is None:
         emit(data if data.endswith(b"\n") else data + b"\n")

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 from rebilled.cli.reading import (
     ContentOption,
     JsonOption,
+    ModelOption,
     PathsArgument,
     PricesOption,
+    RunOption,
+    SessionOption,
+    SinceOption,
+    UntilOption,
     WidthOption,
     analyze_paths,
+    selection_of,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +39,11 @@ def steps(
     prices: PricesOption = None,
     show_content: ContentOption = "excerpt",
     width: WidthOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    model: ModelOption = "",
+    session: SessionOption = "",
+    run: RunOption = "",
 ) -> None:
     """List every step: what it read and wrote, and what it paid again.
 
@@ -43,7 +54,8 @@ def steps(
     from rebilled.reports.report import Options
 
     options = Options(show_content=show_content, width=screen_width(width), colour=in_colour())
-    analysis = limit_content(analyze_paths(paths, prices), show_content)
+    wanted = selection_of(since, until, model, session, run)
+    analysis = limit_content(analyze_paths(paths, prices, wanted), show_content)
     if as_json:
         _emit_json(analysis, options)
         return

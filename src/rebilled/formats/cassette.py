@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
 from rebilled.errors import RecordError
 from rebilled.formats.file import MAX_RECORD_BYTES, File
 from rebilled.model import Json, Skip
@@ -62,11 +60,12 @@ def parse_item(item: Item) -> dict[str, Any]:
 
     Raises RecordError: `not_yaml`, `truncated`, `no_request` where it is no object.
     """
+    from rebilled.formats.plain_yaml import load_plain  # YAML is slow to import, and most logs hold none
+
     try:
-        value = yaml.load(item.text, Loader=_Loader)
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        detail = " ".join(str(error).split())[:200]
-        raise RecordError("truncated" if item.last else "not_yaml", f"not YAML: {detail}") from None
+        value = load_plain(item.text)
+    except ValueError as error:
+        raise RecordError("truncated" if item.last else "not_yaml", f"not YAML: {error}") from None
     if not isinstance(value, list) or len(value) != 1 or not isinstance(value[0], dict):
         raise RecordError("no_request", "not an interaction")
     return value[0]
@@ -93,30 +92,3 @@ def to_json(value: Any) -> Json:
         return convert(value)
     except RecursionError:
         raise RecordError("too_deep", "nested deeper than a reader goes") from None
-
-
-class _Loader(yaml.CSafeLoader):
-    """Plain values only: unknown tags are dropped, times and merge keys stay text."""
-
-
-def _read_plain(loader: Any, *rest: Any) -> Any:
-    node = rest[-1]
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=True)
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return loader.construct_scalar(node)
-
-
-def _read_binary(loader: Any, node: Any) -> bytes:
-    found: bytes = loader.construct_yaml_binary(node)
-    return found
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _UNUSED]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_constructor(None, _read_plain)
-_Loader.add_constructor("!binary", _read_binary)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _read_plain)

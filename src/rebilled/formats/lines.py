@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from rebilled.errors import RecordError
-from rebilled.formats.file import MAX_RECORD_BYTES, File
 from rebilled.formats.elements import read_document
+from rebilled.formats.file import MAX_RECORD_BYTES, File
 from rebilled.formats.jsonl import is_value
 from rebilled.formats.parts import OBJECT, Part, split_array, split_object
 from rebilled.formats.values import scan_values
@@ -79,8 +79,7 @@ def read_objects(file: File, list_key: str = "") -> Iterator[Entry | Skip]:
             yield from _open_list(Entry(number, start, text[start:last]), list_key)
     except RecordError as error:
         opening = re.compile(rb'\s*(?:\{\s*"' + re.escape(list_key.encode()) + rb'"\s*:\s*)?\[').match(text, last)
-        for part in _rest_of_list(text, opening.end()) if opening is not None else ():
-            yield part
+        yield from _rest_of_list(text, opening.end()) if opening is not None else ()
         yield Skip(file.path, number + 1, error.reason, error.detail)
 
 

@@ -59,9 +59,9 @@ FORMAT = LiteLlm()
 
 def _read_payload(entry: Entry, path: str) -> Record:
     payload = parse_json(entry.text)
-    if not isinstance(payload, dict) or not isinstance(payload.get("call_type"), str):
+    kind = payload.get("call_type") if isinstance(payload, dict) else None
+    if not isinstance(payload, dict) or not isinstance(kind, str):
         raise RecordError("no_request", "not an entry of LiteLLM")
-    kind = payload["call_type"]
     if any(word in kind for word in _OTHER_CALLS) or str(payload.get("cache_hit")).lower() == "true":
         raise RecordError("no_request", "not a call to a model, or answered from LiteLLM's own cache")
     response, api = _read_response(payload, kind)
