@@ -73,7 +73,7 @@ def tool(random: Random, api: str) -> dict[str, Any]:
             return dict(POINT)
         return {"toolSpec": {"name": name, "description": description, "inputSchema": {"json": mapping(random)}}}
     key = "input_schema" if api == ANTHROPIC else "parameters"
-    made = {"name": name, "description": description, key: mapping(random)}
+    made: dict[str, Any] = {"name": name, "description": description, key: mapping(random)}
     if not random.randrange(6):
         made["defer_loading"] = random.choice((True, False))
     return maybe_marked(random, made)

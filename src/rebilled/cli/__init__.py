@@ -36,6 +36,8 @@ def run(words: list[str]) -> int:
     from rebilled.errors import RebilledError
 
     try:
+        if not words:
+            _show_places()
         words = with_command(words)
         app = build(words[0] if words else "")
         code = app(args=words, prog_name=program(), standalone_mode=False)
@@ -46,6 +48,17 @@ def run(words: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def _show_places() -> None:
+    """Say where logs were found, before the help."""
+    from pathlib import Path
+
+    from rebilled.cli.output import emit_text
+    from rebilled.cli.places import find_places, place_lines
+
+    home, here = Path.home(), Path.cwd()
+    emit_text("\n".join([*place_lines(find_places(home, here), home, here), ""]))
 
 
 def complain(message: str) -> int:

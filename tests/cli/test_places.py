@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shell import run, shuffled_run, write_trace
+
+from rebilled.cli.places import find_places, place_lines
+
+
+def put(path: Path, size: int = 10) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * size)
+
+
+def test_logs_are_found_in_the_home_and_the_current_folder(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", tmp_path / "work"
+    put(home / ".claude/projects/-srv-shop/one.jsonl", 2000)
+    put(home / ".claude/projects/-srv-shop/one/subagents/agent-a.jsonl", 1000)
+    put(home / ".codex/sessions/2026/11/30/rollout-1.jsonl")
+    put(here / ".claude-trace/log-1.jsonl")
+    put(here / "traces/notes.txt")
+    found = find_places(home, here)
+    assert [(place.tool, place.files, place.bytes) for place in found] == [
+        ("Claude Code", 2, 3000),
+        ("Codex", 1, 10),
+        ("claude-trace", 1, 10),
+    ]
+    lines = place_lines(found, home, here)
+    assert "analyze ~/.claude/projects" in lines[1]
+    assert "2 files, 3.0 kB" in lines[1]
+    assert "analyze .claude-trace" in lines[3]
+
+
+def test_nothing_found_is_said(tmp_path: Path) -> None:
+    assert place_lines(find_places(tmp_path, tmp_path), tmp_path, tmp_path) == [
+        "No logs were found in the usual places; name a file or a folder: analyze PATH"
+    ]
+
+
+def test_no_words_list_the_logs_and_read_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "traces").mkdir()
+    write_trace(tmp_path / "traces" / "run.jsonl", shuffled_run())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    done = run(capsysbinary, *())
+    assert done.code == 0
+    assert "analyze traces" in done.out
+    assert "Usage:" in done.out
+    assert "tokens re-billed" not in done.out
