@@ -24,9 +24,8 @@ _INTRODUCTION = """\
 
 <!-- Written by scripts/make_providers_page.py from src/rebilled/providers. Change the data, not this page. -->
 
-What is known of each provider's prompt cache, and how its replies count tokens. Every figure has a source and the day it
-is of; where sources disagree, both are named and the verdict rests on the one that blames less. `analyze providers NAME`
-shows the same in the terminal.
+What is known of each provider's prompt cache, and how its replies count tokens. Every figure has a source and the day
+it is of; where sources disagree, both are named. `analyze providers NAME` shows the same in the terminal.
 
 The rules of a platform hold where it has a cache of its own (Bedrock, Azure, Groq, Fireworks, vLLM, SGLang), else those
 of the vendor of the model, whatever gateway passed the call on. A model of an unknown vendor has the usual rules of its
@@ -36,8 +35,8 @@ _SHAPES = """\
 ## Shapes of bodies
 
 The address decides, where it names an API. Else the body does: its own keys, the kinds of its blocks, the roles of its
-messages. Calls of these endpoints are no steps and are listed as skipped: counting tokens, batches, embeddings, ranking,
-moderation, files, stored caches.
+messages. Calls that generate nothing are no steps and are listed as skipped: counting tokens, batches, embeddings,
+ranking, moderation, files, stored caches.
 """
 _LABELS = {
     "marks": "cache marks",
@@ -79,8 +78,8 @@ def _overview() -> str:
 
 
 def _minimum(data: Row) -> str:
-    listed = {int(row["tokens"]) for row in data.get("minimum", ())} | {int(data["default_minimum_tokens"])}
-    known = sorted(tokens for tokens in listed if tokens)
+    rows: list[Row] = [*data.get("minimum", ())]
+    known = sorted({int(row["tokens"]) for row in rows} | {int(data.get("default_minimum_tokens", 0))} - {0})
     if not known:
         return "unknown"
     return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}, by model"
@@ -121,14 +120,10 @@ _TABLES = (
 
 def _facts(data: Row) -> Iterator[str]:
     for key, label in _LABELS.items():
-        if key not in data:
-            continue
-        value = data[key]
         if key == "marks":
-            value = _MARKS[value]
-        elif key == "default_minimum_tokens" and not value:
-            value = "unknown"
-        yield f"- {label}: {_value(key, value)}"
+            yield f"- {label}: {_MARKS[data[key]]}"
+        elif key in data:
+            yield f"- {label}: {_value(key, data[key])}"
 
 
 def _value(key: str, value: Any) -> str:

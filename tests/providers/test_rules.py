@@ -59,7 +59,7 @@ def test_a_file_says_how_its_cache_is_asked_for_where_it_ends_and_how_tokens_are
     assert data["marks"] in ("required", "automatic", "either")
     assert data["scope"]
     assert data["title"]
-    assert data["default_minimum_tokens"] >= 0
+    assert data.get("default_minimum_tokens", 1) > 0
     assert tables(name, "usage")
     unknown = [key for key, value in data.items() if isinstance(value, list) and value and isinstance(value[0], dict)]
     assert set(unknown) <= TABLES

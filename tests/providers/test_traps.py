@@ -221,7 +221,7 @@ def test_cache_marks_are_no_content() -> None:
 
 def test_the_order_of_keys_in_a_tools_input_is_content_and_elsewhere_it_is_not() -> None:
     def body(*keys: str, swapped: bool = False) -> dict[str, Json]:
-        given: dict[str, Json] = {key: "x" for key in keys}
+        given: dict[str, Json] = dict.fromkeys(keys, "x")
         use: dict[str, Json] = {"type": "tool_use", "id": "toolu_1", "name": "tides", "input": given}
         blocks: list[Json] = [dict(reversed(use.items())) if swapped else use]
         return {**messages("claude-opus-5"), "messages": [user(), {"role": "assistant", "content": blocks}]}

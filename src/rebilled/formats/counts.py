@@ -88,6 +88,14 @@ def host_of(provider: str) -> str | None:
     return _HOSTS.get(provider.lower())
 
 
+def split_model(name: str) -> tuple[str | None, str]:
+    """A model name of LiteLLM's, such as `deepseek/deepseek-chat`: the address of its provider, and the bare name."""
+    rest = name.removeprefix("litellm_proxy/")
+    provider, slash, bare = rest.partition("/")
+    host = host_of(provider) if slash else None
+    return host, bare if host is not None else rest
+
+
 def first_count(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     """The first of these members that is a count."""
     for name in names:

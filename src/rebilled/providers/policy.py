@@ -82,7 +82,7 @@ def policy_of(api: str, model: str, provider: str = "") -> Policy:
     data = rules(owner)
     generation = _generation(data, name)
     row = _listed(data, "minimum", name)
-    minimum = int(row["tokens"]) if row else int(data["default_minimum_tokens"])
+    minimum = int(row["tokens"] if row else data.get("default_minimum_tokens", 0))
     lifetime = _listed(data, "model_lifetime", name) or generation or data
     marks = str(generation.get("marks", data["marks"]))
     return Policy(
