@@ -41,6 +41,7 @@ ranking, moderation, files, stored caches.
 _LABELS = {
     "marks": "cache marks",
     "opt_in": "only with",
+    "routing_key": "steered by",
     "hosts": "serves",
     "default_minimum_tokens": "shortest cached prefix",
     "default_ttl_s": "lifetime",
@@ -49,6 +50,7 @@ _LABELS = {
     "lifetime": "lifetime",
     "reported_grain_tokens": "reported in steps of",
     "entry_spacing_tokens": "entries stand apart by",
+    "gateway_spacing_tokens": "entries stand apart in OpenAI's shapes by",
     "lookback_positions": "lookback",
     "max_breakpoints": "breakpoints at most",
     "scope": "an entry is found in the same",
@@ -131,7 +133,7 @@ def _value(key: str, value: Any) -> str:
         if key.endswith("_s"):
             return _time(value)
         unit = "tokens" if key.endswith("_tokens") else "positions" if key.endswith("_positions") else ""
-        return f"{value:,} {unit}".rstrip()
+        return f"{value:,} {unit.removesuffix('s') if value == 1 else unit}".rstrip()
     return _plain(str(value))
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from rebilled.spans import common_prefix, common_suffix
-
-_WORDS = r"memor(?:y|ies)|context|notes?|retriev\w*|search|recall\w*|scratchpad"
+_WORDS = r"memor(?:y|ies)|contexts?|notes?|retriev\w*|search|recall\w*|scratchpad"
 _NAMED = rf"(?:^|[^a-z])(?:{_WORDS})(?:$|[^a-z])"
-_TAG = r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>"
-_HEADING = r"^(?:#{1,6}[ \t]+(.+?)[ \t]*#*|\*\*(.+?)\*\*:?|([A-Z][\w /&-]{1,60}):)[ \t]*$"
+_TAG = r"<(/?)([A-Za-z][\w:.-]*)((?:\s[^<>]*)?)>"
+_NAMING = r"\b(?:name|type|id|kind|title|class)\s*=\s*[\"']([^\"']*)[\"']"
+_HEADING = (
+    r"^(?:(#{1,6})[ \t]+(.+?)[ \t]*#*|\*\*(.+?)\*\*:?|([A-Z][\w /&-]{1,60}):|[=~-]{2,} *(\w.*?) *[=~-]{2,}"
+    r"|\[([A-Z][\w /&-]{1,60})\])[ \t]*$"
+)
+_LOWEST = 7
+"""The level of headings that are no Markdown titles: below all of those."""
+
+Region = tuple[int, int, str]
+"""Where a named part begins and ends, and what names it."""
 
 
 @lru_cache
@@ -19,18 +27,37 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE if pattern is _NAMED else re.MULTILINE)
 
 
-def context_place(before: str, after: str) -> str | None:
-    """The tag or heading of the context part in which two texts differ, or that came or went; None elsewhere."""
-    old, new = before.encode("utf-8", "surrogatepass"), after.encode("utf-8", "surrogatepass")
-    prefix = common_prefix(old, new)
-    suffix = min(common_suffix(old, new), min(len(old), len(new)) - prefix)
-    for text, data in ((after, new), (before, old)):
-        start = len(data[:prefix].decode("utf-8", "ignore"))
-        end = len(data[: len(data) - suffix].decode("utf-8", "ignore"))
-        place = _enclosing(text, start, end) or _whole_part(text, start, end)
-        if place is not None:
-            return place
+def context_place(before: Sequence[str], after: Sequence[str]) -> str | None:
+    """The tag or heading of the context part in which two prompts differ, or that came or went; None elsewhere.
+
+    before, after: the texts of their entries. A heading reaches to the next one of its level, at most to the end of
+    its entry.
+    """
+    ways = [(before, after)]
+    if len(before) != len(after):
+        ways.append((["\n".join(before)], ["\n".join(after)]))
+    for mine, theirs in ways:
+        (old_rest, old), (new_rest, new) = _taken_apart(mine), _taken_apart(theirs)
+        if old_rest == new_rest and old != new:
+            kept = set(old) & set(new)
+            return next(name for part in (*new, *old) if part not in kept for name in part[:1])
     return None
+
+
+def _taken_apart(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """What stands outside the named parts, by words, and every named part with its text."""
+    rest: list[str] = []
+    parts: list[tuple[str, str]] = []
+    for text in texts:
+        for find in (_tagged, _headed):
+            kept, at = [], 0
+            for start, end, name in find(text):
+                kept.append(text[at:start])
+                parts.append((name, text[start:end]))
+                at = end
+            text = "\n".join([*kept, text[at:]])
+        rest += text.split()
+    return rest, parts
 
 
 def _named(name: str) -> bool:
@@ -38,40 +65,41 @@ def _named(name: str) -> bool:
     return _compiled(_NAMED).search(spaced) is not None
 
 
-def _enclosing(text: str, start: int, end: int) -> str | None:
-    """The innermost named tag around a region, else the named heading above it."""
-    open_tags: list[str] = []
-    for match in _compiled(_TAG).finditer(text, 0, start):
-        if match[1]:
-            if match[2] in open_tags:
-                while open_tags.pop() != match[2]:
-                    pass
-        else:
-            open_tags.append(match[2])
-    for name in reversed(open_tags):
-        closes = text.find(f"</{name}>", start)
-        if _named(name) and (closes < 0 or closes >= end - len(name) - 3):
-            return f"<{name}>"
-    last = None
-    for match in _compiled(_HEADING).finditer(text, 0, start):
-        last = match
-    if last is not None:
-        title = next(part for part in last.groups() if part)
-        if _named(title):
-            return f"the part headed {title.strip()!r}"
-    return None
+def _tagged(text: str) -> Iterator[Region]:
+    """The outermost named tags that are closed again."""
+    reached = 0
+    tags = list(_compiled(_TAG).finditer(text))
+    for place, tag in enumerate(tags):
+        if tag.start() < reached or tag[1] or not _names_context(tag):
+            continue
+        depth = 0
+        for other in tags[place:]:
+            if other[2] == tag[2] and not other[3].endswith("/"):
+                depth += -1 if other[1] else 1
+            if not depth:
+                reached = other.end()
+                yield tag.start(), reached, f"<{tag[2]}>"
+                break
 
 
-def _whole_part(text: str, start: int, end: int) -> str | None:
-    """The named tag or heading that a region brings along from its beginning."""
-    line_start = text.rfind("\n", 0, start) + 1
-    piece = text[line_start:end]
-    tag = _compiled(_TAG).search(piece)
-    if tag is not None and not tag[1] and _named(tag[2]) and not piece[: tag.start()].strip():
-        return f"<{tag[2]}>"
-    heading = _compiled(_HEADING).search(piece)
-    if heading is not None and not piece[: heading.start()].strip():
-        title = next(part for part in heading.groups() if part)
-        if _named(title):
-            return f"the part headed {title.strip()!r}"
-    return None
+def _names_context(tag: re.Match[str]) -> bool:
+    return _named(tag[2]) or any(_named(value) for value in _compiled(_NAMING).findall(tag[3]))
+
+
+def _headed(text: str) -> Iterator[Region]:
+    """The parts under a named heading, each to the next heading of the same or a higher level."""
+    headings = [(match.start(), _level(match), _title(match)) for match in _compiled(_HEADING).finditer(text)]
+    reached = 0
+    for place, (start, level, title) in enumerate(headings):
+        if start < reached or not _named(title):
+            continue
+        reached = next((at for at, other, _ in headings[place + 1 :] if other <= level), len(text))
+        yield start, reached, f"the part headed {title.strip()!r}"
+
+
+def _level(heading: re.Match[str]) -> int:
+    return len(heading[1]) if heading[1] else _LOWEST
+
+
+def _title(heading: re.Match[str]) -> str:
+    return next(part for part in heading.groups()[1:] if part)

@@ -187,6 +187,12 @@ class Evidence:
         return system_text(self.before), system_text(self.after)
 
     @cached_property
+    def system_entries(self) -> tuple[list[str], list[str]]:
+        """The texts of the entries of both system prompts."""
+        before, after = ([texts_of(item.value) for item in prompt.system] for prompt in (self.before, self.after))
+        return before, after
+
+    @cached_property
     def earlier_system_texts(self) -> tuple[str, str] | None:
         """The same for the compared step and the one it continues; None where there is none."""
         if self.compared is None or self.compared.compare_to is None or self.lineage is None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def test_every_format_says_its_name_and_title() -> None:
     for format_ in FORMATS:
         assert format_.name
         assert format_.title
+
+
+def test_every_format_has_an_entry_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    headings = [line for line in page.splitlines() if line.startswith("## ")]
+    assert sorted(name for line in headings for name in re.findall(r"`([\w-]+)`", line)) == sorted(
+        format_.name for format_ in FORMATS
+    )
 
 
 def test_a_damaged_or_huge_folder_never_raises(tmp_path: Path) -> None:

@@ -248,6 +248,28 @@ def test_marks_are_needed_where_nothing_is_cached_without(api: str, model: str, 
     assert policy_of(api, model).needs_marks is needs
 
 
+@pytest.mark.parametrize(
+    ("model", "key"),
+    [
+        ("gpt-5.4", "prompt_cache_key"),
+        ("grok-4.7", "prompt_cache_key"),
+        ("mistral-large-latest", "prompt_cache_key"),
+        ("house-model", "prompt_cache_key"),
+        ("deepseek-v4-flash", ""),
+        ("gemini-3.8-flash", ""),
+        ("qwen3-max", ""),
+        ("kimi-k3", ""),
+    ],
+)
+def test_only_some_providers_take_a_key_that_steers_routing(model: str, key: str) -> None:
+    assert policy_of("openai.chat", model).routing_key == key
+
+
+def test_gemini_behind_a_gateway_reads_in_wide_steps_and_at_home_every_token_counts() -> None:
+    assert policy_of("openai.chat", "google/gemini-3-pro-preview").spacing_tokens == 2048
+    assert policy_of("gemini.generate_content", "gemini-3-pro-preview").spacing_tokens == 0
+
+
 def test_mistral_caches_only_with_a_key() -> None:
     policy = policy_of("openai.chat", "mistral-large-latest")
     assert (policy.opt_in, policy.minimum_tokens, policy.grain_tokens) == ("prompt_cache_key", 64, 64)

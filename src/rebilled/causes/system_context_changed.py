@@ -48,7 +48,7 @@ def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     if not evidence.differs("system") or not evidence.in_range("system"):
         return None
-    place = context_place(*evidence.system_texts)
+    place = context_place(*evidence.system_entries)
     return f"The system prompt changed inside {place}." if place is not None else None
 
 

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.evidence import Evidence
-from rebilled.volatile import kind_of_change, only_volatile
+from rebilled.volatile import changed_numbers, kind_of_change, only_volatile
 
 
 def applies(evidence: Evidence) -> str | None:
@@ -49,15 +49,19 @@ def applies(evidence: Evidence) -> str | None:
     if not evidence.differs("system") or not evidence.in_range("system"):
         return None
     before, after = evidence.system_texts
-    numbers = evidence.earlier_system_texts is not None and number_moved(*evidence.earlier_system_texts)
-    if not only_volatile(before, after, numbers=numbers):
+    if not only_volatile(before, after) and not number_moved_again(evidence):
         return None
     return f"Only a {kind_of_change(before, after)} in the system prompt moved."
 
 
-def number_moved(before: str, after: str) -> bool:
-    """Whether the step before changed a bare number too, and nothing else but volatile values."""
-    return only_volatile(before, after, numbers=True)
+def number_moved_again(evidence: Evidence) -> bool:
+    """Whether, volatile values apart, only bare numbers differ that the step before changed too."""
+    earlier = evidence.earlier_system_texts
+    now = changed_numbers(*evidence.system_texts)
+    if earlier is None or now is None:
+        return False
+    then = changed_numbers(*earlier)
+    return then is not None and now <= then
 
 
 def value_kind(evidence: Evidence) -> str | None:

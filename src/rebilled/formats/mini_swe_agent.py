@@ -85,7 +85,7 @@ def _read_run(document: Part) -> _Run:
         "endpoint": host,
         "agent": "mini-swe-agent",
     }
-    meta = {key: value for key, value in found.items() if value is not None}
+    meta: dict[str, Json] = {key: value for key, value in found.items() if value is not None}
     return _Run(dump_json({"model": model, **kept})[:-1] + b',"messages":[', meta)
 
 

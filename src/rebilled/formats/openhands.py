@@ -97,8 +97,7 @@ def _read_meta(kwargs: dict[str, Any], host: str | None) -> dict[str, Json]:
     tags = metadata.get("tags")
     for tag in tags if host is None and isinstance(tags, list) else ():
         if isinstance(tag, str) and tag.startswith("model:"):
-            known = [found for word in tag[6:].split("/")[:-1] if (found := host_of(word)) is not None]
-            host = known[0] if known else None
+            host = next((known for word in tag[6:].split("/")[:-1] if (known := host_of(word)) is not None), None)
     session = first_text(metadata, ("session_id", "trace_id"))
     found: dict[str, Json] = {"provider": "openai.chat", "session": session, "endpoint": host}
     return {key: item for key, item in found.items() if item is not None}

@@ -41,7 +41,8 @@ class Policy(msgspec.Struct, frozen=True):
     grain_tokens: reported cache figures are rounded down to multiples of this. spacing_tokens: how far apart
     automatic entries can stand, so that a shortfall within it is no miss.
     provider: whose rules these are. marks: `required`, `automatic` or `either`. long_ttl_s: the longer lifetime that a
-    request can ask for. opt_in: the parameter without which nothing is cached. disputed: what other sources say of
+    request can ask for. opt_in: the parameter without which nothing is cached. routing_key: the parameter that steers
+    requests to the machine that holds an entry, empty where there is none. disputed: what other sources say of
     the minimum.
     """
 
@@ -58,6 +59,7 @@ class Policy(msgspec.Struct, frozen=True):
     max_breakpoints: int = 0
     scope: str = ""
     opt_in: str = ""
+    routing_key: str = ""
     disputed: str = ""
     countings: tuple[Counting, ...] = ()
 
@@ -90,7 +92,7 @@ def policy_of(api: str, model: str, provider: str = "") -> Policy:
         minimum_tokens=minimum,
         ttl_s=_seconds(lifetime.get("ttl_s")),
         grain_tokens=int(_first("reported_grain_tokens", 1, generation, data)),
-        spacing_tokens=int(_first("entry_spacing_tokens", 0, generation, data)),
+        spacing_tokens=_spacing(api, generation, data),
         lookback_positions=int(data.get("lookback_positions", 0)),
         source=_source(row or generation or data, data, listed=bool(row or generation)),
         provider=owner,
@@ -99,6 +101,7 @@ def policy_of(api: str, model: str, provider: str = "") -> Policy:
         max_breakpoints=int(data.get("max_breakpoints", 0)),
         scope=str(data["scope"]),
         opt_in=str(data.get("opt_in", "")),
+        routing_key=str(data.get("routing_key", "")),
         disputed=str(row.get("disputed", "")),
         countings=tuple(_countings(data)),
     )
@@ -115,6 +118,13 @@ def _listed(data: dict[str, Any], table: str, name: str) -> dict[str, Any]:
     old = _CLAUDE_OLD.match(name)
     spelled = {name} | ({f"claude-{old[3]}-{old[1]}" + (f"-{old[2]}" if old[2] else "")} if old else set())
     return next((row for row in data.get(table, ()) if spelled & set(row["models"])), {})
+
+
+def _spacing(api: str, generation: dict[str, Any], data: dict[str, Any]) -> int:
+    """How far apart entries can stand; some were measured in the bodies of gateways only."""
+    if api.startswith("openai.") and "gateway_spacing_tokens" in data:
+        return int(data["gateway_spacing_tokens"])
+    return int(_first("entry_spacing_tokens", 0, generation, data))
 
 
 def _first(key: str, otherwise: Any, *holders: dict[str, Any]) -> Any:
