@@ -172,11 +172,13 @@ def _reserialized(before: Json, after: Json) -> bool:
 
 
 def sort_keys(value: Json) -> Json:
-    """The value with sorted keys everywhere: equal where two texts are the same JSON."""
+    """The value with sorted keys and whole numbers without fraction: equal where two texts are the same JSON."""
     if isinstance(value, dict):
         return {key: sort_keys(value[key]) for key in sorted(value)}
     if isinstance(value, list):
         return [sort_keys(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value
 
 
@@ -391,8 +393,11 @@ def _raw_place(prompt: Prompt, path: str, place: Place) -> int | None:
         if passed >= shared:
             break
         token = match[0]
-        passed += _printed(token)
-        at += len(token.encode("utf-8"))
+        size, printed = len(token.encode("utf-8")), _printed(token)
+        if passed + printed > shared:  # the first difference is inside this character
+            return at + (shared - passed if size == printed else 0)
+        passed += printed
+        at += size
     return at
 
 

@@ -17,7 +17,7 @@ from rebilled.diff import (
     shared_scope,
 )
 from rebilled.figures import Figures, compare, position
-from rebilled.lineage import Lineage, entry_tokens, lifetime
+from rebilled.lineage import Lineage, entry_tokens, last_mark, lifetime
 from rebilled.model import Breakpoint, Divergence, Json, SectionName, Step, Usage
 from rebilled.placement import last_entry
 from rebilled.prompt import Item, Loader, Prompt, content_of, texts_of
@@ -243,14 +243,17 @@ class Evidence:
             return False
         if entry is None:
             return True
-        tokens = entry_tokens(self.compared, entry)
+        last = entry == last_mark(self.compared)
+        tokens = figures.cached if last else entry_tokens(self.compared, entry)
         return figures.read >= tokens - max(8, 0.02 * tokens)
 
     @cached_property
     def only_appended_unmarked(self) -> bool:
         """Whether content was only appended, while no mark stands at or behind the compared step's last block."""
         compared, step = self.compared, self.step
-        if compared is None or not self.policy.needs_marks or not step.breakpoints or self.divergences:
+        if compared is None or not self.policy.needs_marks or self.divergences:
+            return False
+        if not compared.breakpoints and not step.breakpoints:
             return False
         node = compared.history
         blocks = len(node.message.blocks) if node.message is not None else 0
@@ -290,6 +293,12 @@ class Evidence:
         if visible is None:
             visible = self.compared.started_at + FIRST_TOKEN_GUESS_S
         return visible - self.step.started_at
+
+    @cached_property
+    def read_before(self) -> bool:
+        """Whether the compared step itself read all that this one missed, so that an earlier call had written it."""
+        figures, usage = self.figures, self.compared.left_usage if self.compared is not None else None
+        return figures is not None and usage is not None and usage.cache_read_tokens >= figures.expected - figures.slack
 
     @cached_property
     def ttl_s(self) -> float | None:

@@ -10,6 +10,7 @@ from rebilled.spans import dump_json, parse_json
 _TEXT_TYPES = ("text", "input_text", "output_text")
 _CONTENT_KEYS = ("content", "parts", "output")
 _DEEPEST_TEXT = 4
+_JSON_ENDS = (("{", "}"), ("[", "]"), ('"', '"'))
 
 
 def normal(value: Json) -> bytes:
@@ -74,9 +75,11 @@ def _is_text(value: Json) -> bool:
 
 def _text(text: str, depth: int) -> Json:
     bare = text.strip()
-    if depth < _DEEPEST_TEXT and bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
+    if depth < _DEEPEST_TEXT and len(bare) > 1 and (bare[0], bare[-1]) in _JSON_ENDS:
         try:
-            return {"json": _normal(parse_json(bare.encode("utf-8", "surrogatepass")), depth + 1)}
+            value = parse_json(bare.encode("utf-8", "surrogatepass"))
         except RecordError:
-            pass
+            value = bare
+        if not isinstance(value, str) or value.lstrip()[:1] in ("{", "["):
+            return _normal(value, depth + 1)
     return " ".join(text.split())

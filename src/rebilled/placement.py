@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rebilled.lineage import last_mark
 from rebilled.model import Block, Breakpoint, Step
-from rebilled.providers.policy import policy_of
+from rebilled.providers.policy import policy_for
 
 _RUNS = {"tool_use": "use", "toolUse": "use", "tool_result": "result", "toolResult": "result"}
 Position = tuple[int, int, int]
@@ -22,9 +22,14 @@ def ttls(step: Step) -> list[str]:
 
 
 def tier_changed(before: Step, after: Step) -> bool:
-    """Whether the last marks of two steps ask for different lifetimes."""
+    """Whether the last marks of two steps ask for different lifetimes, or marks that stand on the same block do."""
     mine, theirs = last_mark(before), last_mark(after)
-    return mine is not None and theirs is not None and mine.ttl_s != theirs.ttl_s
+    if mine is None or theirs is None:
+        return False
+    places = {position_of(mark): mark.ttl_s for mark in before.breakpoints}
+    return mine.ttl_s != theirs.ttl_s or any(
+        places.get(position_of(mark), mark.ttl_s) != mark.ttl_s for mark in after.breakpoints
+    )
 
 
 def last_entry(step: Step, shared: Position) -> Breakpoint | None:
@@ -54,7 +59,7 @@ def positions(step: Step) -> dict[Position, int]:
     A run of tool_use blocks is one position, and so is a run of tool_result blocks (Anthropic's live page since
     September 2026); on earlier days every block is one (its page of 2026-08-21).
     """
-    collapse = policy_of(step.api, step.model).collapses_runs(step.started_at)
+    collapse = policy_for(step).collapses_runs(step.started_at)
     found: dict[Position, int] = {}
     number = -1
     for place, _ in enumerate(step.tools.blocks):

@@ -249,7 +249,7 @@ class Reader(msgspec.Struct):
             history=history,
             params=params,
             breakpoints=_automatic(layout, breakpoints, history),
-            reply=_settle_writes(reply, breakpoints),
+            reply=_settle_writes(reply, _automatic(layout, breakpoints, history)),
             meta=record.meta,
             bare_system=head.bare,
             attribution=head.line,

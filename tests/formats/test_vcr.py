@@ -159,7 +159,9 @@ def test_other_traffic_is_counted_once(tmp_path: Path) -> None:
     assert [(skip.reason, skip.detail) for skip in skips] == [("no_request", "4 of 5 interactions are no LLM calls")]
 
 
-@pytest.mark.parametrize("text", ["interactions:\n- {request: }\n", "interactions:\n- a: 1\nrequest: 1\n"])
+@pytest.mark.parametrize(
+    "text", ["interactions:\n- {request: }\n", "interactions: []\nversion: 1\n", "interactions:\n- a: 1\nrequest: 1\n"]
+)
 def test_a_cassette_without_calls_says_so(tmp_path: Path, text: str) -> None:
     records, skips = read(write(tmp_path, "a.yaml", text))
     assert records == []

@@ -64,7 +64,7 @@ def cut_out(mine: list[Item], theirs: list[Item]) -> tuple[int, int]:
         new = places.get(dump_json(canonical(item.value)))
         if new is not None:
             return gone, new
-    return len(mine), min(len(theirs), max(1, len(theirs) - 1))
+    return len(mine), len(theirs)
 
 
 CAUSE = Cause(

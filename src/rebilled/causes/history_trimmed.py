@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.causes.telling import is_reasoning
-from rebilled.diff import same
+from rebilled.diff import only_gained_blocks, same
 from rebilled.evidence import Evidence
 from rebilled.prompt import Item
 
@@ -50,15 +50,21 @@ def applies(evidence: Evidence) -> str | None:
         return None
     mine, theirs = evidence.histories
     removed: list[Item] = []
-    kept = 0
-    for old in mine:
-        if kept < len(theirs) and same(old.value, theirs[kept].value):
-            kept += 1
+    kept = last = 0
+    for place, old in enumerate(mine, 1):
+        if kept < len(theirs) and stands(old, theirs[kept], last=place == len(mine)):
+            kept, last = kept + 1, place
         else:
             removed.append(old)
-    if not removed or (kept == 0 and theirs) or all(is_reasoning(item.value) for item in removed):
+    replaced = kept < len(theirs) and last < len(mine)
+    if not removed or replaced or all(is_reasoning(item.value) for item in removed):
         return None
     return f"{len(removed)} messages were taken out of the history, from {removed[0].path} on."
+
+
+def stands(old: Item, new: Item, *, last: bool) -> bool:
+    """Whether the message is still there; the last one may have gained content blocks."""
+    return same(old.value, new.value) or (last and only_gained_blocks(old.value, new.value))
 
 
 CAUSE = Cause(

@@ -45,6 +45,17 @@ from rebilled.evidence import Evidence
 from rebilled.model import Json
 
 
+_KEYS = (
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "thinking",
+    "thinking_blocks",
+    "thoughtSignature",
+    "thought_signature",
+)
+
+
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     if evidence.starts or not evidence.differs("messages") or not evidence.in_range("messages"):
@@ -62,10 +73,9 @@ def lost_reasoning_key(before: Json, after: Json) -> bool:
     if not isinstance(before, dict) or not isinstance(after, dict):
         return False
     lost = [key for key in before if key not in after]
-    keys = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks")
     return (
         bool(lost)
-        and all(key in keys for key in lost)
+        and all(key in _KEYS for key in lost)
         and all(same(before[key], after[key]) for key in after if key in before)
     )
 

@@ -45,7 +45,9 @@ def applies(evidence: Evidence) -> str | None:
     if not messages_cached(evidence):
         return None
     names: tuple[str, ...] = ("thinking", "reasoning", "reasoning_effort", "generationConfig.thinkingConfig")
-    if part_changed(evidence, "output_config", "format", inside=False):
+    if part_changed(evidence, "output_config", "format", inside=False) or not part_changed(
+        evidence, "output_config", "format", inside=True
+    ):
         names = (*names, "output_config")
     return tell_parameter(evidence, "message_level", names, "{name} changed from {old} to {new}.")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from rebilled.diff import parameter_groups, same
 from rebilled.evidence import Evidence
 from rebilled.model import Json
-from rebilled.providers.elements import kind_of
+from rebilled.prompt import Prompt
+from rebilled.providers.content import canonical
+from rebilled.providers.elements import kind_of, tool_name
 from rebilled.spans import dump_json
 
 _MEDIA = ("image", "document", "input_image", "input_file", "image_url", "file", "input_audio", "audio", "video")
@@ -66,6 +68,27 @@ def messages_cached(evidence: Evidence) -> bool:
     return figures.mark is not None and figures.mark.section == "messages"
 
 
+def listed_tools(prompt: Prompt) -> list[tuple[str, Json]]:
+    """Name and definition of every tool; Gemini's lists of declarations are opened."""
+    found: list[tuple[str, Json]] = []
+    for item in prompt.tools:
+        value = item.value
+        holder = value if isinstance(value, dict) else {}
+        declared = holder.get("functionDeclarations") or holder.get("function_declarations")
+        if isinstance(declared, list):
+            found += [(tool_name(tool), tool) for tool in declared]
+        else:
+            found.append((item.name, value))
+    return found
+
+
+def tool_marks(prompt: Prompt) -> list[tuple[str, bytes]]:
+    """Name and digest of every tool, Gemini's lists of declarations opened; read from the body only for those."""
+    if prompt.step.api != "gemini.generate_content":
+        return [(block.name, block.digest) for block in prompt.step.tools.blocks]
+    return [(name, dump_json(canonical(value))) for name, value in listed_tools(prompt)]
+
+
 def server_of(tool: str) -> str | None:
     """The MCP server in a tool name of the form `mcp__server__tool`; None for other names."""
     parts = tool.split("__")
@@ -114,7 +137,9 @@ def join(names: list[str]) -> str:
 
 def is_reasoning(value: Json) -> bool:
     """Whether a block or item holds the model's reasoning."""
-    return isinstance(value, dict) and (kind_of(value) in _REASONING or "reasoningContent" in value)
+    return isinstance(value, dict) and (
+        kind_of(value) in _REASONING or "reasoningContent" in value or value.get("thought") is True
+    )
 
 
 def is_tool_result(value: Json) -> bool:

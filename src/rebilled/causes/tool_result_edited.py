@@ -50,7 +50,9 @@ def applies(evidence: Evidence) -> str | None:
     if evidence.starts or not evidence.differs("messages") or not evidence.in_range("messages"):
         return None
     before, _ = evidence.first_blocks()
-    if not is_tool_result(before):
+    pair = evidence.first_pair("messages")
+    message = pair[0].value if pair is not None and pair[0] is not None else None
+    if not is_tool_result(before) and not is_tool_result(message):
         return None
     found = evidence.first("messages")
     return f"An old tool result was changed{f' at {found.json_path}' if found is not None else ''}."

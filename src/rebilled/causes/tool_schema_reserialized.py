@@ -38,7 +38,10 @@ Known limits
 
 from __future__ import annotations
 
+from json import dumps
+
 from rebilled.causes.cause import Cause
+from rebilled.causes.telling import listed_tools
 from rebilled.diff import same, sort_keys
 from rebilled.evidence import Evidence
 from rebilled.spans import dump_json
@@ -49,15 +52,17 @@ def applies(evidence: Evidence) -> str | None:
     mine, theirs = evidence.before.step.tools, evidence.after.step.tools
     if mine.digest == theirs.digest or not evidence.in_range("tools"):
         return None
-    old = {item.name: item.value for item in evidence.before.tools}
-    new = {item.name: item.value for item in evidence.after.tools}
-    if old.keys() != new.keys() or len(mine.blocks) != len(theirs.blocks):
+    before, after = listed_tools(evidence.before), listed_tools(evidence.after)
+    old, new = dict(before), dict(after)
+    if old.keys() != new.keys() or len(before) != len(after):
         return None
     changed = [name for name in new if not same(old[name], new[name])]
     if not changed or any(dump_json(sort_keys(old[name])) != dump_json(sort_keys(new[name])) for name in changed):
         return None
+    keys_only = all(dumps(old[name], sort_keys=True) == dumps(new[name], sort_keys=True) for name in changed)
+    how = "its keys stand in another order" if keys_only else "is written in another way"
     rest = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-    return f"The definition of {changed[0]}{rest} means the same, but its keys stand in another order."
+    return f"The definition of {changed[0]}{rest} means the same, but {how}."
 
 
 CAUSE = Cause(

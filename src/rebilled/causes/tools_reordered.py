@@ -48,7 +48,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rebilled.causes.cause import Cause
-from rebilled.causes.telling import join, moved_servers, tell_order
+from rebilled.causes.telling import join, moved_servers, tell_order, tool_marks
 from rebilled.evidence import Evidence
 
 
@@ -57,7 +57,8 @@ def applies(evidence: Evidence) -> str | None:
     mine, theirs = evidence.before.step.tools, evidence.after.step.tools
     if mine.digest == theirs.digest or not evidence.in_range("tools"):
         return None
-    if Counter(block.digest for block in mine.blocks) != Counter(block.digest for block in theirs.blocks):
+    old, new = (Counter(mark for _, mark in tool_marks(prompt)) for prompt in (evidence.before, evidence.after))
+    if old != new:
         return None
     return tell_order(*names(evidence))
 
@@ -82,8 +83,8 @@ def advise(evidence: Evidence) -> str | None:
 
 def names(evidence: Evidence) -> tuple[list[str], list[str]]:
     """The tools' names before and now, in order."""
-    before, after = evidence.before.step.tools, evidence.after.step.tools
-    return [block.name for block in before.blocks], [block.name for block in after.blocks]
+    before, after = ([name for name, _ in tool_marks(prompt)] for prompt in (evidence.before, evidence.after))
+    return before, after
 
 
 CAUSE = Cause(

@@ -47,6 +47,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rebilled.causes.cause import Cause
+from rebilled.causes.telling import tool_marks
 from rebilled.evidence import Evidence
 
 
@@ -55,11 +56,12 @@ def applies(evidence: Evidence) -> str | None:
     mine, theirs = evidence.before.step.tools, evidence.after.step.tools
     if mine.digest == theirs.digest or not evidence.in_range("tools"):
         return None
-    old, new = Counter(block.name for block in mine.blocks), Counter(block.name for block in theirs.blocks)
+    before, after = ([name for name, _ in tool_marks(prompt)] for prompt in (evidence.before, evidence.after))
+    old, new = Counter(before), Counter(after)
     if old == new:
         return None
     parts = [tell("added", list((new - old).elements())), tell("removed", list((old - new).elements()))]
-    return f"{len(mine.blocks)} tools became {len(theirs.blocks)}: {'; '.join(part for part in parts if part)}."
+    return f"{len(before)} tools became {len(after)}: {'; '.join(part for part in parts if part)}."
 
 
 def tell(word: str, names: list[str]) -> str:

@@ -44,7 +44,7 @@ from rebilled.evidence import Evidence
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     late = evidence.before_first_token_s
-    if late is None or late <= 0:
+    if late is None or late <= 0 or evidence.read_before:
         return None
     return (
         f"It started {late:.1f} s before the first byte of the response that wrote the entry: not yet there to be read."

@@ -10,7 +10,7 @@ from rebilled.errors import RecordError
 from rebilled.formats.file import MAX_RECORD_BYTES, File
 from rebilled.model import Json, Skip
 
-HEADER = re.compile(rb"^(?:http_)?interactions:[ \t]*\r?$", re.MULTILINE)
+HEADER = re.compile(rb"^(?:http_)?interactions:[ \t]*(?:\[\][ \t]*)?\r?$", re.MULTILINE)
 _FIRST_ITEM = re.compile(rb"\s*?^( *)- ", re.MULTILINE)
 _TOP_LEVEL = re.compile(rb"\n(?=[^ \t\r\n#-])")
 _MOST_VALUES = 2_000_000

@@ -12,13 +12,10 @@ from typing import Any
 
 import msgspec
 
-from rebilled.errors import RecordError
 from rebilled.formats.file import File
 from rebilled.formats.lines import head_objects, read_lines
-from rebilled.formats.parts import Part
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
-from rebilled.spans import dump_json
 
 _TRANSCRIPT = frozenset({"sessionId", "uuid", "parentUuid"})
 _STREAM = frozenset({"session_id", "message", "parent_tool_use_id"})
@@ -110,7 +107,7 @@ class _Calls:
             self.kinds["other"] += 1
             return
         self.kinds[entry.type if isinstance(entry.type, str) else "other"] += 1
-        moment = _moment(entry.timestamp)
+        moment = moment_of(entry.timestamp)
         if isinstance(entry.uuid, str):
             if moment is not None:
                 self._times[entry.uuid] = moment
@@ -160,15 +157,6 @@ class _Calls:
             ended_at=call.ended_at,
             request_id=entry.request_id if isinstance(entry.request_id, str) else None,
         )
-
-
-def _moment(value: Json) -> float | None:
-    if not isinstance(value, (str, int, float)):
-        return None
-    try:
-        return parse_moment(Part(dump_json(value)))
-    except RecordError:
-        return None
 
 
 def _meta(entry: _Entry, root: str) -> dict[str, Json]:

@@ -15,8 +15,7 @@ import msgspec
 
 from rebilled.formats.file import File
 from rebilled.formats.lines import Entry, read_lines
-from rebilled.formats.parts import Part
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json
 
@@ -129,7 +128,7 @@ class _Session:
             self.kinds["other"] += 1
             return
         self.kinds[line.type if isinstance(line.type, str) else "other"] += 1
-        moment = parse_moment(Part(dump_json(line.timestamp))) if isinstance(line.timestamp, str) else None
+        moment = moment_of(line.timestamp)
         if line.type == "session_meta":
             self._begin(payload)
         elif line.type == "turn_context":

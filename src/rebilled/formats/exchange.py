@@ -13,7 +13,7 @@ from rebilled.formats.headers import header_text
 from rebilled.formats.parts import Members, Part
 from rebilled.formats.payload import read_frames, unpack
 from rebilled.formats.request import Request, read_request
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Source
 from rebilled.spans import dump_json
 
@@ -87,7 +87,7 @@ def _times(exchange: Exchange) -> dict[str, Json]:
 def read_date(headers: Json) -> float | None:
     """When the server says it answered, to the second."""
     text = header_text(headers, "date")
-    return parse_moment(Part(dump_json(text))) if text is not None else None
+    return moment_of(text) if text is not None else None
 
 
 def _took(headers: Json) -> float:

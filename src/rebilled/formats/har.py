@@ -13,9 +13,9 @@ from rebilled.formats.exchange import Exchange, read_exchange
 from rebilled.formats.file import File
 from rebilled.formats.parts import Part
 from rebilled.formats.payload import decode_base64, unpack
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
-from rebilled.spans import dump_json, parse_json
+from rebilled.spans import parse_json
 
 _START = re.compile(rb'\s*\{\s*"log"\s*:\s*\{')
 _BEFORE_SENT = ("blocked", "dns", "connect", "send")
@@ -95,7 +95,7 @@ def _content(holder: dict[str, Any]) -> bytes:
 
 def _times(entry: dict[str, Any]) -> tuple[float | None, float | None, float | None]:
     """Start, first byte of the answer and end; -1 in `timings` means that a phase did not happen."""
-    started = parse_moment(Part(dump_json(entry.get("startedDateTime"))))
+    started = moment_of(entry.get("startedDateTime"))
     if started is None:
         return None, None, None
     timings = _as_dict(entry.get("timings"))

@@ -12,8 +12,7 @@ from rebilled.formats.counts import Counts, first_count, first_text, host_of, sh
 from rebilled.formats.credentials import scrub_text, secret_keys
 from rebilled.formats.elements import read_document, read_elements
 from rebilled.formats.file import File
-from rebilled.formats.parts import Part
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.formats.values import scan_values
 from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json, parse_json
@@ -137,14 +136,10 @@ def _read_event(event: dict[str, Any], attachments: Mapping[str, Any], session: 
         response=text,
         meta=meta,
         error=scrub_text(error)[:300] if isinstance(error, str) and error else None,
-        started_at=_moment(event.get("timestamp")),
-        ended_at=_moment(event.get("completed")),
+        started_at=moment_of(event.get("timestamp")),
+        ended_at=moment_of(event.get("completed")),
         request_id=first_text(event, ("uuid",)),
     )
-
-
-def _moment(value: Json) -> float | None:
-    return parse_moment(Part(dump_json(value))) if isinstance(value, (str, int, float)) else None
 
 
 def _read_body(request: Json, attachments: Mapping[str, Any]) -> dict[str, Any] | None:

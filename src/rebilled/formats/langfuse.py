@@ -11,8 +11,7 @@ from rebilled.formats.counts import Counts, first_count, first_text, hint_of, sh
 from rebilled.formats.credentials import scrub_text, secret_keys
 from rebilled.formats.file import File
 from rebilled.formats.lines import Entry, read_objects
-from rebilled.formats.parts import Part
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json, parse_json
 
@@ -106,7 +105,7 @@ def _read_observation(values: dict[str, Any], source: Source) -> Record:
 
 def _moment(values: Mapping[str, Any], *names: str) -> float | None:
     value = next((values[name] for name in names if values.get(name)), None)
-    return parse_moment(Part(dump_json(value))) if isinstance(value, (str, int, float)) else None
+    return moment_of(value)
 
 
 def _read_counts(values: dict[str, Any]) -> Counts | None:

@@ -11,8 +11,7 @@ from rebilled.formats.counts import Counts, first_count, first_text, host_of
 from rebilled.formats.credentials import scrub_json, scrub_text, scrub_url, secret_keys
 from rebilled.formats.file import File
 from rebilled.formats.lines import Entry, read_objects
-from rebilled.formats.parts import Part
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json, parse_json
 
@@ -88,7 +87,7 @@ def _read_payload(entry: Entry, path: str) -> Record:
 
 def _moment(payload: Mapping[str, Any], *names: str) -> float | None:
     value = next((payload[name] for name in names if payload.get(name)), None)
-    return parse_moment(Part(dump_json(value))) if isinstance(value, (str, int, float)) else None
+    return moment_of(value)
 
 
 def _read_response(payload: dict[str, Any], kind: str) -> tuple[Json, str]:

@@ -12,7 +12,7 @@ from rebilled.formats.credentials import secret_keys
 from rebilled.formats.elements import open_document, read_document, read_elements
 from rebilled.formats.file import File
 from rebilled.formats.parts import Members, Part
-from rebilled.formats.times import scale_epoch
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json, parse_json
 
@@ -99,8 +99,8 @@ def _read_answer(message: dict[str, Any], run: _Run, texts: list[bytes], source:
     extra = message.get("extra")
     held: dict[str, Any] = extra if isinstance(extra, dict) else {}
     response = held.get("response")
-    ended = _seconds(held.get("timestamp"))
-    created = _seconds(response.get("created")) if isinstance(response, dict) else None
+    ended = moment_of(held.get("timestamp"))
+    created = moment_of(response.get("created")) if isinstance(response, dict) else None
     started = created if created is not None and (ended is None or created <= ended) else ended
     meta = dict(run.meta)
     if isinstance(response, dict) and str(first_text(response, ("id",))).startswith("gen-"):
@@ -114,7 +114,3 @@ def _read_answer(message: dict[str, Any], run: _Run, texts: list[bytes], source:
         started_at=started,
         ended_at=ended,
     )
-
-
-def _seconds(value: Json) -> float | None:
-    return scale_epoch(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -11,7 +11,7 @@ from rebilled.formats.counts import first_text, host_of, split_model
 from rebilled.formats.credentials import secret_keys
 from rebilled.formats.file import File
 from rebilled.formats.lines import Entry, read_objects
-from rebilled.formats.times import scale_epoch
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json, parse_json
 
@@ -58,7 +58,7 @@ def _read_completion(entry: Entry, file: File) -> Record:
         raise RecordError("no_request", "not a completion")
     response, kwargs = value.get("response"), _as_dict(value.get("kwargs"))
     host, model = split_model(_model_name(response, kwargs))
-    ended, took = _seconds(value.get("timestamp")), value.get("latency_sec")
+    ended, took = moment_of(value.get("timestamp")), value.get("latency_sec")
     waited = float(took) if isinstance(took, (int, float)) and took >= 0 else 0.0
     return Record(
         Source(file.path, entry.line, entry.offset),
@@ -73,10 +73,6 @@ def _read_completion(entry: Entry, file: File) -> Record:
 
 def _as_dict(value: Json) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _seconds(value: Json) -> float | None:
-    return scale_epoch(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _model_name(response: Json, kwargs: dict[str, Any]) -> str:

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
-
-import yaml
 
 _UNUSED = ("timestamp", "merge", "value")
 
 
 def load_plain(text: bytes) -> Any:
     """The value that a YAML text holds. Raises ValueError, in one line, for what is no YAML."""
+    import yaml
+
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=_loader())
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(" ".join(str(error).split())[:200]) from None
 
 
-class _Loader(yaml.CSafeLoader):
-    """Plain values only: unknown tags are dropped, times and merge keys stay text."""
+@cache
+def _loader() -> Any:
+    """A loader that drops unknown tags and leaves times and merge keys as text.
+
+    Made when it is first needed: the registry imports this module, and YAML is slow to import.
+    """
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader: Any = type("PlainLoader", (base,), {})
+    loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _UNUSED]
+        for first, resolvers in base.yaml_implicit_resolvers.items()
+    }
+    loader.add_constructor(None, _read_plain)
+    loader.add_constructor("!binary", _read_binary)
+    loader.add_constructor("tag:yaml.org,2002:timestamp", _read_plain)
+    return loader
 
 
-def _read_plain(loader: Any, *rest: Any) -> Any:
-    node = rest[-1]
-    if isinstance(node, yaml.MappingNode):
+def _read_plain(loader: Any, node: Any) -> Any:
+    """The value of a node, whatever its tag says."""
+    if node.id == "mapping":
         return loader.construct_mapping(node, deep=True)
-    if isinstance(node, yaml.SequenceNode):
+    if node.id == "sequence":
         return loader.construct_sequence(node, deep=True)
     return loader.construct_scalar(node)
 
@@ -33,12 +50,3 @@ def _read_plain(loader: Any, *rest: Any) -> Any:
 def _read_binary(loader: Any, node: Any) -> bytes:
     found: bytes = loader.construct_yaml_binary(node)
     return found
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _UNUSED]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_constructor(None, _read_plain)
-_Loader.add_constructor("!binary", _read_binary)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _read_plain)

@@ -8,8 +8,7 @@ from rebilled.errors import RecordError
 from rebilled.formats.conversation import build_body, parse_text, read_flat_messages, read_flat_tools
 from rebilled.formats.counts import Counts, first_count, first_text, hint_of, host_of, shape_of
 from rebilled.formats.credentials import scrub_text
-from rebilled.formats.parts import Part
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Source
 from rebilled.spans import dump_json
 
@@ -162,7 +161,7 @@ def _moment(span: dict[str, Any], name: str) -> float | None:
         if isinstance(value, list) and len(value) == 2 and all(isinstance(item, (int, float)) for item in value):
             return float(value[0]) + float(value[1]) / 1e9
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            return parse_moment(Part(dump_json(value)))
+            return moment_of(value)
     return None
 
 

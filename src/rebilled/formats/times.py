@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from rebilled.formats.parts import Members, Names, Part, string_of
+from rebilled.model import Json
 
 START_KEYS = Names(
     (
@@ -82,8 +83,17 @@ def read_duration(members: Members, names: Names) -> float | None:
 def parse_moment(part: Part) -> float | None:
     """A moment as JSON text in seconds since 1970 UTC; text without an offset is taken as UTC."""
     text = string_of(part)
-    if text is None:
-        return None
+    return _parse_text(text) if text is not None else None
+
+
+def moment_of(value: Json) -> float | None:
+    """The same for a value that is no JSON text any more."""
+    if isinstance(value, str):
+        return _parse_text(value)
+    return scale_epoch(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _parse_text(text: str) -> float | None:
     if text[-1:].isdigit() and text[4:5] != "-":
         try:
             return scale_epoch(float(text))

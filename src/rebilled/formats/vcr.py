@@ -14,7 +14,7 @@ from rebilled.formats.exchange import Exchange, read_exchange
 from rebilled.formats.file import File
 from rebilled.formats.parts import Part
 from rebilled.formats.payload import decode_base64, unpack
-from rebilled.formats.times import parse_moment
+from rebilled.formats.times import moment_of
 from rebilled.model import Record, Skip, Source
 from rebilled.spans import dump_json, parse_json
 
@@ -31,7 +31,8 @@ class Vcr:
         """60 where a list of `interactions` or `http_interactions` begins at the left margin, or opens an object."""
         if file.head[file.start :].lstrip()[:1] in (b"{", b"["):
             return 60 if _JSON.match(file.head, file.start) and b'"request"' in file.head else 0
-        return 60 if HEADER.search(file.head, file.start) and b"request:" in file.head else 0
+        header = HEADER.search(file.head, file.start)
+        return 60 if header is not None and (b"request:" in file.head or b"[]" in header[0]) else 0
 
     def read(self, file: File) -> Iterator[Record | Skip]:
         """The LLM calls among the interactions; the others are counted in one Skip."""
@@ -103,7 +104,7 @@ def _read_interaction(interaction: dict[str, Any], source: Source) -> Record:
         status=status.get("code") if isinstance(status, dict) else to_json(status),
         response_headers=to_json(response.get("headers")),
         response=_body_bytes(response),
-        ended_at=parse_moment(Part(dump_json(recorded))) if isinstance(recorded, str) else None,
+        ended_at=moment_of(recorded) if isinstance(recorded, str) else None,
     )
     return read_exchange(exchange, source, NO_CONTEXT)
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from rebilled.model import Step
 from rebilled.providers.rules import holder, names, plain_model, rules
 
-__all__ = ["Counting", "Policy", "gpt_version", "names", "plain_model", "policy_of", "rules"]
+__all__ = ["Counting", "Policy", "gpt_version", "names", "plain_model", "policy_for", "policy_of", "rules"]
 
 _GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _CLAUDE_OLD = re.compile(r"claude-(\d)(?:-(\d))?-(opus|sonnet|haiku)")
@@ -105,6 +106,11 @@ def policy_of(api: str, model: str, provider: str = "") -> Policy:
         disputed=str(row.get("disputed", "")),
         countings=tuple(_countings(data)),
     )
+
+
+def policy_for(step: Step) -> Policy:
+    """The rules for a step, of the provider that served it."""
+    return policy_of(step.api, step.model, step.provider)
 
 
 def _generation(data: dict[str, Any], name: str) -> dict[str, Any]:
