@@ -10,7 +10,26 @@ from typing import Any
 from builders import ANTHROPIC, BEDROCK, CHAT, GEMINI, RESPONSES
 from definition import MESSAGES_KEY, SYSTEM_KEY
 
-TEXTS = ("a", "b", "ab", "", "é", "日本", "日x", "😀", "😁", '"', "\\", "\n", "a\nb", "1", "{}", "\u2028", "\x01", "x" * 30)
+TEXTS = (
+    "a",
+    "b",
+    "ab",
+    "",
+    "é",
+    "日本",
+    "日x",
+    "😀",
+    "😁",
+    '"',
+    "\\",
+    "\n",
+    "a\nb",
+    "1",
+    "{}",
+    "\u2028",
+    "\x01",
+    "x" * 30,
+)
 NAMES = ("a", "b", "c", "text", "type", "input", "x y", "é", "json", "description")
 NUMBERS = (0, 1, 1.0, -1, 1.5, 10**20, 1e30, 0.1)
 POINT = {"cachePoint": {"type": "default"}}
@@ -154,11 +173,11 @@ def changed(random: Random, api: str, before: dict[str, Any]) -> dict[str, Any]:
         elif place == 3:
             made[key] = [*made[key], message(random, api)]
         else:
-            _change_inside(random, api, made)
+            _change_inside(random, made)
     return _reordered(random, made) if not random.randrange(3) else made
 
 
-def _change_inside(random: Random, api: str, made: dict[str, Any]) -> None:
+def _change_inside(random: Random, made: dict[str, Any]) -> None:
     """Change a list or object somewhere inside: put something in, take something out, swap, or alter it."""
     holders = list(_holders(made[random.choice(list(made))]))
     if not holders:

@@ -23,7 +23,7 @@ from rebilled.prompt import Prompt
 from rebilled.providers.policy import policy_of
 from rebilled.shared import Texts
 from rebilled.trace import Reader, Trace, shift_system
-from rebilled.verdict import judge
+from rebilled.verdict import by_precedence, judge
 
 _INDEX = re.compile(r"\[\d+\]")
 _PROMPTS_KEPT = 4
@@ -113,7 +113,7 @@ def _read_one(item: Input, reader: Reader, tell: Callable[[Record | Skip], None]
         reader.add(found)
         tell(found)
 
-    if item.response_path is None and read_in_halves(item.path, reader, add):
+    if item.response_path is None and read_in_halves(item.path, reader, add, by_precedence):
         return
     for found in read_input(item):
         add(found)

@@ -243,8 +243,9 @@ class Evidence:
             return False
         if entry is None:
             return True
-        last = entry == last_mark(self.compared)
-        tokens = figures.cached if last else entry_tokens(self.compared, entry)
+        if entry == last_mark(self.compared):
+            return figures.read >= figures.cached
+        tokens = entry_tokens(self.compared, entry)
         return figures.read >= tokens - max(8, 0.02 * tokens)
 
     @cached_property

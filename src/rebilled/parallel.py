@@ -29,7 +29,7 @@ SMALLEST_BYTES = 48 << 20
 Add = Callable[[Record | Skip], None]
 
 
-class Half(NamedTuple):
+class Packed(NamedTuple):
     """What a child has read: histories as (parent, message), by index behind the roots; steps that point to them."""
 
     roots: list[str]
@@ -40,20 +40,35 @@ class Half(NamedTuple):
     spooled: bool
 
 
-def read_in_halves(path: str, reader: Reader, add: Add) -> bool:
+class Half(NamedTuple):
+    """What a child has read, after how many lines, and where its unpacked bodies stand."""
+
+    packed: Packed
+    lines: int
+    spool: IO[bytes]
+
+
+OWN_SHARE = 0.44
+"""How much of the file the parent reads itself: less than half, as it has other things to do meanwhile."""
+
+
+def read_in_halves(path: str, reader: Reader, add: Add, meanwhile: Callable[[], object] = tuple) -> bool:
     """Read a large JSON-lines file into the reader with two processes; False, and nothing read, where that does not do.
 
-    add: takes each record of the first half, as the reader's own `add` would.
+    add: takes each record of the first half, as the reader's own `add` would. meanwhile: called once while the child
+    may still be reading.
     """
     if not _worthwhile(path):
         return False
     try:
         with File(path) as file:
             chosen = detect(file)
-            middle = file.buffer.find(b"\n", file.size // 2) + 1
+            middle = file.buffer.find(b"\n", int(file.size * OWN_SHARE)) + 1
             if chosen is None or chosen.name != "jsonl" or not file.in_place or not 0 < middle < file.size:
                 return False
-            _read_both(file, chosen, middle, reader, add)
+            half = _read_both(file, chosen, middle, add, meanwhile)
+            if half is not None:
+                _merge(half, reader, path)
     except RecordError:
         return False
     return True
@@ -72,7 +87,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _read_both(file: File, chosen: Format, middle: int, reader: Reader, add: Add) -> None:
+def _read_both(file: File, chosen: Format, middle: int, add: Add, meanwhile: Callable[[], object]) -> Half | None:
+    """Read the first part here and the second in a child; None where the child failed and all was read here."""
     end = file.size
     results, spool = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - the spool lives with the trace
     child = os.fork()
@@ -82,14 +98,15 @@ def _read_both(file: File, chosen: Format, middle: int, reader: Reader, add: Add
     for item in chosen.read(file):
         add(item)
     lines = file.line_count
+    meanwhile()
     _, status = os.waitpid(child, 0)
-    half = _received(results) if status == 0 else None
-    if half is not None:
-        _merge(half, reader, file.path, lines, spool)
-        return
+    packed = _received(results) if status == 0 else None
+    if packed is not None:
+        return Half(packed, lines, spool)
     file.narrow(middle, end)
     for item in chosen.read(file):
         add(_moved(item, lines))
+    return None
 
 
 def _be_child(file: File, chosen: Format, span: tuple[int, int], results: IO[bytes], spool: IO[bytes]) -> None:
@@ -109,7 +126,7 @@ def _be_child(file: File, chosen: Format, span: tuple[int, int], results: IO[byt
         os._exit(code)
 
 
-def _packed(reader: Reader) -> Half:
+def _packed(reader: Reader) -> Packed:
     roots = list(reader.roots)
     numbers = {id(reader.roots[name]): place for place, name in enumerate(roots)}
     nodes: list[tuple[int, Message]] = []
@@ -130,24 +147,25 @@ def _packed(reader: Reader) -> Half:
         step.history = empty
     spool = reader.trace.bodies.spool
     spooled = spool is not None and spool.tell() > 0
-    return Half(roots, nodes, steps, reader.trace.skipped, reader.trace.records, spooled)
+    return Packed(roots, nodes, steps, reader.trace.skipped, reader.trace.records, spooled)
 
 
-def _received(results: IO[bytes]) -> Half | None:
+def _received(results: IO[bytes]) -> Packed | None:
     with suppress(pickle.UnpicklingError, EOFError, OSError):
         results.seek(0)
-        half: Half = pickle.load(results)  # our own child wrote it into an unlinked file of ours
+        half: Packed = pickle.load(results)  # our own child wrote it into an unlinked file of ours
         return half
     return None
 
 
-def _merge(half: Half, reader: Reader, path: str, lines: int, spool: IO[bytes]) -> None:
+def _merge(whole: Half, reader: Reader, path: str) -> None:
+    half, lines = whole.packed, whole.lines
     nodes = [reader.root(name) for name in half.roots]
     for parent, message in half.nodes:
         nodes.append(nodes[parent].child(message))
     bodies = reader.trace.bodies
     own = bodies.number_of(path)
-    adopted = bodies.adopt(spool) if half.spooled else 0
+    adopted = bodies.adopt(whole.spool) if half.spooled else 0
     reader.trace.records += half.records
     for skip in half.skipped:
         reader.add(_moved(skip, lines))

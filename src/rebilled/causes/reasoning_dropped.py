@@ -44,7 +44,6 @@ from rebilled.diff import same
 from rebilled.evidence import Evidence
 from rebilled.model import Json
 
-
 _KEYS = (
     "reasoning",
     "reasoning_content",

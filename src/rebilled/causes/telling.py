@@ -114,6 +114,8 @@ def tell_order(before: list[str], after: list[str]) -> str:
     """Which order moved: inside servers, between them, or both."""
     moved, merged = moved_servers(before, after)
     named = [server or "the tools without a server" for server in moved]
+    if named == ["the tools without a server"] and len(_by_server(before)) == 1:
+        return f"The same {len(after)} tools in another order."
     if moved and not merged:
         return (
             f"The same {len(after)} tools in another order: {join(named)} moved inside; the other servers stood still."
@@ -122,8 +124,6 @@ def tell_order(before: list[str], after: list[str]) -> str:
         return (
             f"The same {len(after)} tools in another order: each server kept its own, but they were merged differently."
         )
-    if named == ["the tools without a server"] and len(_by_server(before)) == 1:
-        return f"The same {len(after)} tools in another order."
     both = f"{join(named)} moved inside, and the servers were merged differently"
     return f"The same {len(after)} tools in another order: {both}."
 

@@ -65,7 +65,13 @@ def describe(path: str) -> dict[str, Any]:
         with File(path) as file:
             scores = {form.name: score for form in FORMATS if (score := form.detect(file)) > 0}
             counts, first = _contents(file)
-            found: dict[str, Any] = {"path": path, "compression": file.compression, "format": None, "scores": scores, **counts}
+            found: dict[str, Any] = {
+                "path": path,
+                "compression": file.compression,
+                "format": None,
+                "scores": scores,
+                **counts,
+            }
             if scores:
                 found["format"] = max(scores, key=lambda name: scores[name])
             if not counts["records"]:
