@@ -343,7 +343,7 @@ class Reader(msgspec.Struct):
         return found
 
     def _bodyless(self, record: Record) -> Step:
-        for api in APIS:
+        for api in apis_for(record):
             reply = read_reply(api, record)
             if reply.usage is not None:
                 break
@@ -397,6 +397,20 @@ def _where(step: Step) -> str:
 
 def _output(usage: Usage | None) -> int:
     return usage.output_tokens if usage is not None else -1
+
+
+def apis_for(record: Record) -> list[Api]:
+    """The APIs that may have answered a call without a body, the likeliest first: as the log says, else by its words."""
+    hint = record.meta.get("provider")
+    named = hint.lower().replace("-", ".").replace("_", ".") if isinstance(hint, str) else ""
+    text = (record.response or b"") + b"".join(record.events[-2:])
+    details = b'"input_tokens_details"' in text
+
+    def rank(api: Api) -> tuple[bool, bool]:
+        name = api.name.replace("_", ".")
+        return (not named or named not in (name, name.split(".")[0]), details != (api.name == "openai.responses"))
+
+    return sorted(APIS, key=rank)
 
 
 def read_reply(api: Api, record: Record) -> Reply:

@@ -102,3 +102,13 @@ def test_nobody_is_blamed_without_a_body_and_the_provider_is_quoted() -> None:
     assert not found.avoidable
     assert found.confidence == "likely"
     assert "tools_changed" in found.explanation
+
+
+def test_usage_of_a_responses_call_is_not_read_as_anthropics() -> None:
+    usage: Json = {"input_tokens": 9000, "input_tokens_details": {"cached_tokens": 8000}, "output_tokens": 5}
+    response = json.dumps({"id": "resp_1", "model": "gpt-5.5", "usage": usage}).encode()
+    trace = read_records([Record(source=Source("log.jsonl", 1), body=None, response=response)])
+    read = trace.steps[0].usage
+    assert trace.steps[0].api == "openai.responses"
+    assert read is not None
+    assert (read.input_tokens, read.cache_read_tokens, read.uncached_input_tokens) == (9000, 8000, 1000)
