@@ -345,7 +345,7 @@ def _stitch(base: Layout, raw: bytes, front: tuple[str, int, int, int], back: tu
     assert gap is not None
     head = b'{"":['
     middle = raw[gap.end() : resume_end]
-    if middle[:1] != b"]" and b"," not in raw[prefix_end : gap.end()]:
+    if raw.count(b",", prefix_end, gap.end()) != (middle[:1] != b"]"):
         return None
     try:
         spans = member_spans(head + middle + b"}")

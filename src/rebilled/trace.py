@@ -400,7 +400,7 @@ def _output(usage: Usage | None) -> int:
 
 
 def apis_for(record: Record) -> list[Api]:
-    """The APIs that may have answered a call without a body, the likeliest first: as the log says, else by its words."""
+    """The APIs that may have answered a call without a body, the likeliest first: as the log says, else by its text."""
     hint = record.meta.get("provider")
     named = hint.lower().replace("-", ".").replace("_", ".") if isinstance(hint, str) else ""
     text = (record.response or b"") + b"".join(record.events[-2:])
