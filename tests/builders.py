@@ -120,7 +120,7 @@ class Tool:
 
     name: str
     description: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any] = field(hash=False)
 
 
 def tool(name: str, *, size: int = 400) -> Tool:

@@ -10,7 +10,7 @@ import msgspec
 
 from rebilled.errors import RecordError
 from rebilled.model import Divergence, Json, SectionName
-from rebilled.prompt import Item, Prompt, join_path, locate
+from rebilled.prompt import Item, Prompt, join_path, locate, own_path, tool_at
 from rebilled.providers.content import canonical, in_order_of, is_cache_point
 from rebilled.providers.elements import content_list
 from rebilled.spans import common_prefix, dump_json
@@ -233,7 +233,7 @@ def _pair_divergence(
     place = first_difference(old.value, new.value, new.logged, new.path)
     if change is None:
         change = "reserialized" if _reserialized(old.value, new.value) else "edited"
-    old_path = old.path + place.path[len(new.path) :]
+    old_path = own_path(old, new, place.path[len(new.path) :])
     return Divergence(
         section=name,
         json_path=place.path,
@@ -241,7 +241,7 @@ def _pair_divergence(
         prefix_offset=base + start + shared,
         raw_before=_raw_place(before, old_path, place),
         raw_after=_raw_place(after, place.path, place),
-        tool=(new.name or None) if name == "tools" else None,
+        tool=(tool_at(new, place.path) or None) if name == "tools" else None,
         change=change,
         before=_cut(old_text, shared),
         after=_cut(new_text, shared),

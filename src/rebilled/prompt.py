@@ -162,6 +162,36 @@ def join_path(path: str, part: str | int) -> str:
     return f"{path}.{part}" if plain else f"{path}[{dump_json(part).decode('utf-8', 'replace')}]"
 
 
+def own_path(old: Item, new: Item, tail: str) -> str:
+    """The path in the earlier element: indices may differ where cache points stand in front of a block."""
+    if b"cachePoint" not in old.raw and b"cachePoint" not in new.raw:
+        return old.path + tail
+    path, mine, theirs = old.path, old.logged, new.logged
+    for part in split_path("$" + tail):
+        if isinstance(part, int) and isinstance(mine, list) and isinstance(theirs, list):
+            count = sum(not is_cache_point(item) for item in theirs[:part])
+            places = [place for place, item in enumerate(mine) if not is_cache_point(item)]
+            own: int | str = places[count] if count < len(places) else part
+            theirs = theirs[part]
+            mine = mine[int(own)] if int(own) < len(mine) else None
+        else:
+            own = part
+            mine, theirs = (node.get(str(part)) if isinstance(node, dict) else None for node in (mine, theirs))
+        path = join_path(path, own)
+    return path
+
+
+def tool_at(item: Item, path: str) -> str:
+    """The name of the tool at a path inside an element of the tool list, of one declaration in Gemini's lists."""
+    value = item.logged
+    parts = split_path("$" + path[len(item.path) :])
+    declared = value.get(str(parts[0])) if isinstance(value, dict) and len(parts) > 1 else None
+    place = parts[1] if len(parts) > 1 else None
+    if isinstance(declared, list) and isinstance(place, int) and place < len(declared):
+        return item.name or tool_name(declared[place])
+    return item.name
+
+
 Loader = Callable[[Step], Prompt]
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rebilled.causes import CAUSES
 from rebilled.causes.cause import Cause
-from rebilled.causes.telling import listed_tools, moved_servers, server_of
+from rebilled.causes.telling import moved_servers, server_of, tool_marks
 from rebilled.evidence import Evidence
 from rebilled.formats.credentials import scrub_text
 from rebilled.model import Confidence, Divergence, Verdict
@@ -146,7 +146,7 @@ def _confidence(evidence: Evidence, cause: Cause) -> Confidence | None:
 def _servers(evidence: Evidence, cause: Cause) -> tuple[str, ...]:
     if cause.name != "tools_reordered":
         return ()
-    before, after = ([name for name, _ in listed_tools(prompt)] for prompt in (evidence.before, evidence.after))
+    before, after = ([name for name, _ in tool_marks(prompt)] for prompt in (evidence.before, evidence.after))
     moved, _ = moved_servers(before, after)
     return tuple(name for name in moved if name) if moved else ("merge",)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rebilled.diff import parameter_groups, same
 from rebilled.evidence import Evidence
 from rebilled.model import Json
@@ -89,6 +91,7 @@ def tool_marks(prompt: Prompt) -> list[tuple[str, bytes]]:
     return [(name, dump_json(canonical(value))) for name, value in listed_tools(prompt)]
 
 
+@lru_cache(maxsize=4096)
 def server_of(tool: str) -> str | None:
     """The MCP server in a tool name of the form `mcp__server__tool`; None for other names."""
     parts = tool.split("__")
