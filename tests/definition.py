@@ -369,12 +369,49 @@ def _compared(calls: Sequence[Call], place: int) -> int | None:
             count = leading(calls[at], step)
             return count, count == len(calls[at].messages), at
 
-        return max(same, key=rank) + 1
+        whole = max(same, key=rank)
+        again = _rewritten(calls, place, whole, same)
+        return (whole if again is None else again) + 1
     if found:
         return max(found, key=lambda at: (leading(calls[at], step), at)) + 1
     fronts = [at for at in earlier if calls[at].body.api == step.body.api and _resembles(step, calls[at])]
     best = max(fronts, key=lambda at: (shared_prefix(calls[at], step), -at), default=None)
     return None if best is None or shared_prefix(calls[best], step) < 1000 else best + 1
+
+
+def _rewritten(calls: Sequence[Call], place: int, best: int, same: Sequence[int]) -> int | None:
+    """A later call than the best one that shares as much, and of whose further messages some stand here again."""
+    step, whole = calls[place], calls[best]
+    count = leading(whole, step)
+    if count == 0 or count != len(whole.messages):
+        return None
+    for at in reversed([at for at in same if at > best]):
+        other = calls[at]
+        further = other.messages[count + 1 :] if leading(other, step) == count else []
+        if any(equal(a, b) for a in further for b in step.messages[count:]):
+            return at
+    return None
+
+
+def rewritten(calls: Sequence[Call], place: int) -> set[int]:
+    """Steps that a step may be compared with instead of one whose messages all stand in it.
+
+    Where a later step of the same state went on from there, and this one repeats some of it behind a changed message,
+    the change is judged against that later step: the loss would not be seen otherwise.
+    """
+    step, whole = calls[place], _compared(calls, place)
+    if whole is None:
+        return set()
+    depth = len(calls[whole - 1].messages)
+    mine = [dumped(bare(message)) for message in step.messages[depth:]]
+    found = set()
+    for at in range(whole, place):
+        other = calls[at]
+        goes_on = len(other.messages) > depth and leading(calls[whole - 1], other) == depth
+        if other.tokens and goes_on and step.same(other, level=True):
+            repeats = any(dumped(message) in mine for message in other.messages[depth + 1 :])
+            found |= {at + 1} if repeats else set()
+    return found
 
 
 def _resembles(step: Call, other: Call) -> bool:

@@ -17,7 +17,7 @@ from rebilled.diff import (
     shared_scope,
 )
 from rebilled.figures import Figures, compare, position
-from rebilled.lineage import Lineage, entry_tokens, last_mark, lifetime
+from rebilled.lineage import VISIBLE_AFTER_S, Lineage, entry_tokens, last_mark, lifetime
 from rebilled.model import Breakpoint, Divergence, Json, SectionName, Step, Usage
 from rebilled.placement import last_entry
 from rebilled.prompt import Item, Loader, Prompt, content_of, texts_of
@@ -292,7 +292,7 @@ class Evidence:
             return None
         visible = self.compared.first_token_at
         if visible is None:
-            visible = self.compared.started_at + FIRST_TOKEN_GUESS_S
+            visible = self.compared.started_at + VISIBLE_AFTER_S
         return visible - self.step.started_at
 
     @cached_property
@@ -307,10 +307,6 @@ class Evidence:
         if self.compared is None:
             return None
         return lifetime(self.compared, self.unread_mark if self.policy.needs_marks else None)
-
-
-FIRST_TOKEN_GUESS_S = 1.0
-"""How long a response is taken to need for its first byte, where the log does not say."""
 
 
 def system_text(prompt: Prompt) -> str:

@@ -17,6 +17,7 @@ from rebilled.providers.policy import policy_of
 
 _SHORTEST_PREFIX = 1000
 _MOST_FRONTS = 256
+_MOST_LOOKED_AT = 64
 
 State = tuple[str, bytes, bytes, str]
 SharedPrefix = Callable[[Step, Step], int]
@@ -116,12 +117,11 @@ class Lineage(msgspec.Struct):
 
     def _find(self, step: Step, deepest: Node) -> Link:
         same = self._same_state(step, deepest)
-        if same is not None and self._alive(same, step):
-            return Link(same, False)
-        other = self._any_state(step, deepest)
-        if other is not None:
-            return Link(other, False)
-        return Link(self._front(step), True)
+        if same is None or not self._alive(same, step):
+            same = self._any_state(step, deepest)
+        if same is None or side_by_side(same, step):
+            return Link(self._front(step), True)
+        return Link(same, False)
 
     def _same_state(self, step: Step, deepest: Node) -> Step | None:
         """Of equal scope, tools, system and parameters, the one with most equal leading messages."""
@@ -129,15 +129,35 @@ class Lineage(msgspec.Struct):
             return None
         exact = self.ends.get((deepest, step.state))
         if exact is not None and deepest.first_user:
-            return exact
+            return self._rewritten(step, exact) or exact
         tree = tree_of(step.history)
         if deepest.first_user:
             found = self._most_equal(step, self.by_state.get((step.state, tree), ()), deepest.depth)
             if found is not None:
-                return found
+                return self._rewritten(step, found) or found
         candidates = [*self._sharing_ids(step, step.state), *self._sharing_user(step, step.state)]
         candidates += [s for s in self._same_session(step) if s.state == step.state]
         return self._most_equal(step, candidates, deepest.depth, from_user=False)
+
+    def _rewritten(self, step: Step, whole: Step) -> Step | None:
+        """A later step than `whole` whose history goes on here behind a changed message; None where there is none.
+
+        Both share as many leading messages. A step that turns back to an earlier point repeats nothing of what came
+        after it; one in which an old message was edited or left out does, and is compared with the step before that.
+        """
+        depth = whole.history.depth
+        same = self.by_state.get((step.state, tree_of(step.history)), [])
+        if not same or same[-1] is whole or step.history.depth <= depth:
+            return None
+        mine = {message.digest for message in step.history.messages(depth)}
+        for other in reversed(same[-_MOST_LOOKED_AT:]):
+            if other.number <= whole.number:
+                return None
+            if other.history.depth > depth and other.history.ancestor(depth) is whole.history:
+                tail = other.history.messages(depth)
+                if any(message.digest in mine for message in tail[1:]):
+                    return other
+        return None
 
     def _any_state(self, step: Step, deepest: Node) -> Step | None:
         """Of all it continues, the one with most equal leading messages, then the latest."""
@@ -283,6 +303,26 @@ def _cached(step: Step) -> int:
     if not usage.writes_reported:
         return usage.input_tokens
     return usage.cache_read_tokens + usage.cache_write_tokens
+
+
+VISIBLE_AFTER_S = 1.0
+"""How long a response is taken to need for its first byte, where the log does not say."""
+
+
+def side_by_side(earlier: Step, step: Step) -> bool:
+    """Whether only the session ties two steps together, and the later one began before the earlier was answered.
+
+    Workers of one session that start at the same time with tasks of their own continue nothing of each other.
+    """
+    if tree_of(earlier.history) is tree_of(step.history) or user_of(earlier.history) == user_of(step.history):
+        return False
+    if step.started_at is None or earlier.started_at is None:
+        return False
+    answered = earlier.first_token_at if earlier.first_token_at is not None else earlier.started_at + VISIBLE_AFTER_S
+    if step.started_at >= answered:
+        return False
+    mine = {ident for message in step.history.messages() for ident in message.ids}
+    return not any(ident in mine for message in earlier.history.messages() for ident in message.ids)
 
 
 def user_of(node: Node) -> bytes:

@@ -54,7 +54,7 @@ def _by_usage_alone(evidence: Evidence) -> Verdict:
     figures = evidence.figures
     if figures is None or not figures.missed:
         return _verdict(evidence, named("none"), "All that the step before had in the cache was read.")
-    for name in ("ttl_expired", "model_changed", "ttl_tier_changed", "body_not_logged"):
+    for name in ("model_changed", "ttl_expired", "ttl_tier_changed", "body_not_logged"):
         told = named(name).applies(evidence)
         if told is not None:
             return _verdict(evidence, named(name), told)
@@ -136,11 +136,23 @@ def _confidence(evidence: Evidence, cause: Cause) -> Confidence | None:
     """confirmed: the body changed there and the usage shows the loss; likely: one is missing; possible: disputed."""
     if cause.group in (0, 1):
         return None
-    if cause.disputed(evidence):
+    if cause.disputed(evidence) or _read_behind(evidence, cause):
         return "possible"
     if cause.group in CONTENT_GROUPS and evidence.figures is not None and evidence.step.has_body:
         return "confirmed"
     return "likely"
+
+
+def _read_behind(evidence: Evidence, cause: Cause) -> bool:
+    """Whether more was read than stands before the byte that is blamed, so that the usage speaks against it."""
+    figures, usage, step = evidence.figures, evidence.usage, evidence.step
+    place = next((found for found in evidence.divergences if found.section == cause.section), None)
+    if figures is None or usage is None or place is None or place.prefix_offset is None or not step.has_body:
+        return False
+    if place.section == "params":
+        return False
+    before = usage.input_tokens * place.prefix_offset / max(1, step.prompt_bytes)
+    return figures.read > 1.25 * before + 256
 
 
 def _servers(evidence: Evidence, cause: Cause) -> tuple[str, ...]:

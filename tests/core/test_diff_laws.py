@@ -39,7 +39,7 @@ def two(random: Random, api: str) -> tuple[Any, Any, dict[str, Any], dict[str, A
 
 
 @pytest.mark.parametrize("api", EVERY)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(seed=SEEDS)
 def test_first_divergence_is_the_defined_one(api: str, seed: int) -> None:
     random = Random(seed)

@@ -78,7 +78,7 @@ def moved(random: Random, talk: Talk) -> Talk:
 
 
 @pytest.mark.parametrize("api", EVERY)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_tokens_billed_again_are_the_defined_ones(api: str, seed: int) -> None:
     random = Random(seed)

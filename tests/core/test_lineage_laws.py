@@ -91,7 +91,7 @@ class Calls:
 
 
 @pytest.mark.parametrize("api", EVERY)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_steps_are_compared_as_defined(api: str, seed: int) -> None:
     random = Random(seed)
@@ -104,4 +104,6 @@ def test_steps_are_compared_as_defined(api: str, seed: int) -> None:
         tokens = (talk.tokens, 0, 0) if usage else None
         defined.append(definition.Call(talk.defined, tokens, (session,) if session else ()))
         records.append(step(talk, at=float(place), usage=usage))
-    assert compared(records) == definition.compared(defined)
+    found = compared(records)
+    for place, (got, wanted) in enumerate(zip(found, definition.compared(defined), strict=True)):
+        assert got == wanted or got in definition.rewritten(defined, place)

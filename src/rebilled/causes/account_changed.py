@@ -50,9 +50,17 @@ def applies(evidence: Evidence) -> str | None:
     )
 
 
-def on_openai(evidence: Evidence) -> bool:
-    """OpenAI scopes caches by organisation, which a key or project need not change (guide of 2026-09-20)."""
-    return evidence.step.api.startswith("openai")
+def unsure(evidence: Evidence) -> bool:
+    """Whether the account may be the same: a name that one log line lacks, or a key or project of OpenAI.
+
+    OpenAI scopes caches by organisation, which a key or project need not change (guide of 2026-09-20).
+    """
+    if evidence.step.api.startswith("openai"):
+        return True
+    names = ("meta.workspace", "meta.api_key_fp")
+    changed = [name for name in evidence.changed("scope") if name in names]
+    before, after = evidence.before.step.params.scope, evidence.after.step.params.scope
+    return any((name in before) != (name in after) for name in changed)
 
 
 CAUSE = Cause(
@@ -69,5 +77,5 @@ CAUSE = Cause(
     remedy="Pin a conversation to one key of one workspace; choose the account per conversation, not per request.",
     doc=__doc__ or "",
     applies=applies,
-    disputed=on_openai,
+    disputed=unsure,
 )

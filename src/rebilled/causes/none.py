@@ -40,7 +40,10 @@ from rebilled.evidence import Evidence
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    del evidence
+    figures = evidence.figures
+    if figures is not None and figures.rebilled:
+        few = f"all but {figures.rebilled:,} of the cached tokens were read, as many as the provider's steps explain"
+        return f"The step repeats the step it continues; {few}."
     return "The step repeats the step it continues, and all that was cached was read."
 
 

@@ -63,16 +63,16 @@ LONGEST_S = 3600
 
 
 def out_of_reach(evidence: Evidence) -> bool:
-    """Whether a new conversation began so long after the last one that no lifetime on offer would have held."""
-    return evidence.starts and evidence.idle_s is not None and evidence.idle_s > LONGEST_S
+    """Whether the pause was so long that no lifetime on offer would have held."""
+    return evidence.idle_s is not None and evidence.idle_s > LONGEST_S
 
 
 def advise(evidence: Evidence) -> str | None:
     """What helps where the longest lifetime was asked for already, or could not have helped."""
-    if out_of_reach(evidence):
+    if out_of_reach(evidence) and evidence.starts:
         return "Nothing to do: a new conversation began long after the last one."
-    if evidence.ttl_s is not None and evidence.ttl_s >= LONGEST_S:
-        return "Send a keep-alive within each hour if the pause is worth it, or accept that long pauses cost a rewrite."
+    if out_of_reach(evidence):
+        return "No lifetime on offer is that long: accept the rewrite, or send a keep-alive within each hour."
     return None
 
 
