@@ -82,3 +82,30 @@ def test_calls_billed_along_are_booked_as_read_and_new() -> None:
     paid = with_others(Ledger(0.0, 0.0, 0.0, 0.0), [(compaction, RATES)])
     assert paid.cache_read == 9000 * 3e-7
     assert paid.new == 20 * 3e-6
+
+
+def streamed(start: dict[str, Json], end: dict[str, Json]) -> list[Json]:
+    return [
+        {"type": "message_start", "message": {"id": "msg_01", "model": "claude-haiku-4-5", "usage": start}},
+        {"type": "message_delta", "usage": end},
+    ]
+
+
+def test_a_stream_that_searched_the_web_is_compared_by_its_first_run() -> None:
+    start: dict[str, Json] = {"input_tokens": 3, "cache_creation_input_tokens": 2399, "cache_read_input_tokens": 0}
+    end: dict[str, Json] = {"input_tokens": 9, "cache_creation_input_tokens": 7621, "cache_read_input_tokens": 28247}
+    reply = read_reply(None, streamed(start, end))
+    assert reply.usage is not None
+    assert reply.usage.input_tokens == 9 + 7621 + 28247
+    assert reply.first is not None
+    assert (reply.first.input_tokens, reply.first.cache_read_tokens) == (2402, 0)
+    assert reply.last is not None
+    assert (reply.last.cache_read_tokens, reply.last.cache_write_tokens) == (0, 7621)
+    assert reply.last.input_tokens == 7624
+
+
+def test_a_stream_whose_prompt_ran_once_is_its_own_first_run() -> None:
+    start: dict[str, Json] = {"input_tokens": 3, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 900}
+    reply = read_reply(None, streamed(start, {**start, "output_tokens": 80}))
+    assert reply.first is None
+    assert reply.last is None

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.evidence import Evidence
-from rebilled.lineage import entry_tokens
+from rebilled.lineage import prefix_bytes
 
 
 def applies(evidence: Evidence) -> str | None:
@@ -58,7 +58,8 @@ def applies(evidence: Evidence) -> str | None:
     marks = evidence.step.breakpoints
     if policy.needs_marks and not marks:
         return None
-    longest = max((entry_tokens(evidence.step, mark) for mark in marks), default=float(usage.input_tokens))
+    per_byte = usage.input_tokens / max(1, evidence.step.prompt_bytes)
+    longest = max((per_byte * prefix_bytes(evidence.step, mark) for mark in marks), default=float(usage.input_tokens))
     if not policy.needs_marks:
         longest = float(usage.input_tokens)
     if longest >= policy.minimum_tokens:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from rebilled.model import Json, Reply, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
 from rebilled.providers.endpoints import api_named
@@ -93,6 +95,8 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
     diagnosis = dig(message, "diagnostics")
     runs, others = read_iterations(usage)
     billed = read_usage(usage)
+    if len(runs) < 2:
+        runs = streamed_runs(read_usage(_started(events)), billed)
     for _, other in others:
         billed = billed.plus(other) if billed is not None else other
     return Reply(
@@ -108,6 +112,30 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         error=error,
         diagnosis=diagnosis if isinstance(diagnosis, dict) else None,
     )
+
+
+def _started(events: Sequence[Json]) -> Json:
+    starts = (dig(event, "message", "usage") for event in events if text_at(event, "type") == "message_start")
+    return next(starts, None)
+
+
+def streamed_runs(started: Usage | None, billed: Usage | None) -> list[Usage]:
+    """The first and the last run of a streamed call whose prompt ran several times; empty where it ran once.
+
+    With server tools the input counters of `message_delta` grow over the runs inside the call (streaming page,
+    2026-08-21), so `message_start` tells the first run. The last has read what the runs before it wrote, and leaves
+    behind what the first read and all of them wrote.
+    """
+    if started is None or billed is None or billed.input_tokens <= started.input_tokens:
+        return []
+    left = started.cache_read_tokens + billed.cache_write_tokens
+    last = msgspec.structs.replace(
+        billed,
+        input_tokens=left + started.uncached_input_tokens,
+        cache_read_tokens=started.cache_read_tokens,
+        uncached_input_tokens=started.uncached_input_tokens,
+    )
+    return [started, last]
 
 
 def read_iterations(usage: Json) -> tuple[list[Usage], tuple[tuple[str, Usage], ...]]:
