@@ -20,7 +20,7 @@ from rebilled.lineage import Lineage, Link
 from rebilled.model import Finding, Rates, Record, Skip, Step, StepResult, Usage, Verdict
 from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
-from rebilled.providers.policy import policy_of
+from rebilled.providers.policy import policy_for
 from rebilled.shared import Texts
 from rebilled.trace import Reader, Trace, shift_system
 from rebilled.verdict import by_precedence, judge
@@ -260,7 +260,7 @@ def _priced(step: Step, verdict: Verdict, prices: PriceList) -> StepResult:
     if step.usage is None:
         return StepResult(step, verdict)
     own = own_usage(step.usage, step.reply.others)
-    needs_marks = policy_of(step.api, step.model).needs_marks
+    needs_marks = policy_for(step).needs_marks
     tokens = token_ledger(own, verdict.rebilled_tokens or 0, needs_marks=needs_marks)
     everything = with_others(tokens, [(usage, None) for _, usage in step.reply.others])
     rates = rates_of(step, prices, own.input_tokens)

@@ -21,7 +21,7 @@ from rebilled.lineage import VISIBLE_AFTER_S, Lineage, entry_tokens, last_mark, 
 from rebilled.model import Breakpoint, Divergence, Json, SectionName, Step, Usage
 from rebilled.placement import last_entry
 from rebilled.prompt import Item, Loader, Prompt, content_of, texts_of
-from rebilled.providers.policy import Policy, policy_of
+from rebilled.providers.policy import Policy, policy_for
 
 
 @dataclass(eq=False)
@@ -67,7 +67,7 @@ class Evidence:
     @cached_property
     def policy(self) -> Policy:
         """The cache rules for this step."""
-        return policy_of(self.step.api, self.step.model)
+        return policy_for(self.step)
 
     @cached_property
     def too_short(self) -> bool:

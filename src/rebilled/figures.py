@@ -11,7 +11,7 @@ from rebilled.normal import normal
 from rebilled.placement import Position, position_of
 from rebilled.prompt import Prompt, content_of, texts_of
 from rebilled.providers.content import in_order_of
-from rebilled.providers.policy import policy_of
+from rebilled.providers.policy import policy_for
 from rebilled.spans import common_prefix, common_suffix, dump_json
 
 Placed = tuple[str, tuple[int, int], Block]
@@ -57,13 +57,13 @@ def cached_tokens(step: Step) -> int:
         return 0
     if usage.writes_reported:
         return usage.cache_read_tokens + usage.cache_write_tokens
-    grain = policy_of(step.api, step.model).grain_tokens
+    grain = policy_for(step).grain_tokens
     return usage.input_tokens // grain * grain
 
 
 def cached_range(step: Step) -> tuple[int, Breakpoint | None]:
     """Bytes of the prompt that can stand in the cache, and the breakpoint they end at; all where it is automatic."""
-    if not policy_of(step.api, step.model).needs_marks:
+    if not policy_for(step).needs_marks:
         return step.prompt_bytes, None
     mark = last_mark(step)
     return (prefix_bytes(step, mark), mark) if mark is not None else (0, None)
@@ -74,13 +74,13 @@ def compare(before: Prompt, after: Prompt, *, starts: bool) -> Figures | None:
     mine, theirs = before.step.left_usage, after.step.prompt_usage
     if mine is None or theirs is None:
         return None
-    policy = policy_of(after.step.api, after.step.model)
+    policy = policy_for(after.step)
     range_bytes, mark = cached_range(before.step)
     mine_step = before.step
     total = max(1, mine_step.prompt_bytes)
     per_byte = mine.input_tokens / total
     gone_all = gone_bytes(before, after)
-    last = (3, 0, 0) if not policy_of(mine_step.api, mine_step.model).needs_marks else position(mark)
+    last = (3, 0, 0) if not policy_for(mine_step).needs_marks else position(mark)
     gone = sum(size for place, size in gone_all if place <= last) * per_byte
     everything = sum(size for _, size in gone_all) * per_byte
     read, cached = theirs.cache_read_tokens, cached_tokens(before.step)
@@ -114,7 +114,7 @@ def compare(before: Prompt, after: Prompt, *, starts: bool) -> Figures | None:
 
 
 def _marked(step: Step) -> bool:
-    return policy_of(step.api, step.model).needs_marks
+    return policy_for(step).needs_marks
 
 
 # ---- what stands nowhere any more --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from rebilled.model import Breakpoint, Node, Step
-from rebilled.providers.policy import policy_of
+from rebilled.providers.policy import policy_for
 
 _SHORTEST_PREFIX = 1000
 _MOST_FRONTS = 256
@@ -346,7 +346,7 @@ def last_mark(step: Step) -> Breakpoint | None:
 
 def lifetime(step: Step, mark: Breakpoint | None) -> float | None:
     """Seconds that the entry at a breakpoint lives after its last use; None where that is not known."""
-    policy = policy_of(step.api, step.model)
+    policy = policy_for(step)
     if policy.needs_marks:
         return float(mark.ttl_s) if mark is not None else None
     return policy.ttl_s

@@ -43,7 +43,7 @@ def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     if evidence.policy.needs_marks or "prompt_cache_key" in evidence.step.params.routing:
         return None
-    if not evidence.step.api.startswith("openai") or evidence.unkeyed_misses < 2:
+    if not evidence.step.api.startswith("openai") or not evidence.policy.routing_key or evidence.unkeyed_misses < 2:
         return None
     number = evidence.unkeyed_misses + 1
     return f"No prompt_cache_key is sent, and this is miss number {number} on the same tools and system."

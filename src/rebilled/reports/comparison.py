@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from rebilled.model import Divergence, Rates, Step, StepResult, TokenMethod, Usage, Verdict
-from rebilled.providers.policy import policy_of
+from rebilled.providers.policy import policy_for
 from rebilled.reports.json import divergence_object
 from rebilled.reports.report import Options
 
@@ -88,7 +88,7 @@ class Comparison(msgspec.Struct, frozen=True):
         """What this many tokens cost more when they are written or sent uncached than when they are read."""
         if self.rates is None:
             return None
-        policy = policy_of(self.after.api, self.after.model)
+        policy = policy_for(self.after)
         marked = policy.needs_marks and self.after.breakpoints
         hour = marked and all(mark.ttl_s >= 3600 for mark in self.after.breakpoints)
         rate = self.rates.cache_write_1h if hour else self.rates.cache_write_5m if marked else self.rates.uncached_input
