@@ -11,7 +11,7 @@ import pickle
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -60,17 +60,30 @@ def read_in_halves(path: str, reader: Reader, add: Add, meanwhile: Callable[[], 
     """
     if not _worthwhile(path):
         return False
-    try:
-        with File(path) as file:
-            chosen = detect(file)
-            middle = file.buffer.find(b"\n", int(file.size * OWN_SHARE)) + 1
-            if chosen is None or chosen.name != "jsonl" or not file.in_place or not 0 < middle < file.size:
-                return False
-            half = _read_both(file, chosen, middle, add, meanwhile)
-            if half is not None:
-                _merge(half, reader, path)
-    except RecordError:
-        return False
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(File(path))
+            results = stack.enter_context(tempfile.TemporaryFile())
+            spool = tempfile.TemporaryFile()  # noqa: SIM115 - the trace keeps it
+            unwanted = stack.enter_context(ExitStack())
+            unwanted.callback(spool.close)
+        except (RecordError, OSError):
+            return False
+        chosen = detect(file)
+        middle = file.buffer.find(b"\n", int(file.size * OWN_SHARE)) + 1
+        if chosen is None or chosen.name != "jsonl" or not file.in_place or not 0 < middle < file.size:
+            return False
+        try:
+            child = os.fork()
+        except OSError:
+            return False
+        if child == 0:
+            _be_child(file, chosen, (middle, file.size), results, spool)
+        half = _read_both(file, chosen, middle, (child, results, spool), add, meanwhile)
+        if half is not None:
+            _merge(half, reader, path)
+        if half is not None and half.packed.spooled:
+            unwanted.pop_all()
     return True
 
 
@@ -87,13 +100,20 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _read_both(file: File, chosen: Format, middle: int, add: Add, meanwhile: Callable[[], object]) -> Half | None:
-    """Read the first part here and the second in a child; None where the child failed and all was read here."""
+def _read_both(
+    file: File,
+    chosen: Format,
+    middle: int,
+    other: tuple[int, IO[bytes], IO[bytes]],
+    add: Add,
+    meanwhile: Callable[[], object],
+) -> Half | None:
+    """Read the first part here and the second in a child; None where the child failed and all was read here.
+
+    other: the child, what it writes its results to, and its spool.
+    """
+    child, results, spool = other
     end = file.size
-    results, spool = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - the spool lives with the trace
-    child = os.fork()
-    if child == 0:
-        _be_child(file, chosen, (middle, end), results, spool)
     file.narrow(file.start, middle)
     for item in chosen.read(file):
         add(item)

@@ -87,8 +87,9 @@ class Bodies(msgspec.Struct):
         return data
 
     def __del__(self) -> None:
-        if self.spool is not None:
-            self.spool.close()
+        for spool in (self.spool, *self.adopted):
+            if spool is not None:
+                spool.close()
 
 
 class Trace(msgspec.Struct):

@@ -135,11 +135,6 @@ PARAMETER_OWNERS: Final = {
 """Parameters whose names mean something else, or nothing, in other APIs."""
 
 
-def render_group(group: Mapping[str, Json]) -> bytes:
-    """The bytes of a parameter group, as the definition compares them."""
-    return dump_json(dict(group))
-
-
 def canonical_group(group: Mapping[str, Json]) -> str:
     """A parameter group as text that is equal wherever it means the same."""
     return dump_json({name: canonical(value) for name, value in group.items()}).decode("utf-8", "surrogatepass")
