@@ -11,7 +11,8 @@ from typing import Any
 import definition
 from rebilled.analysis import Analysis, analyze, link
 from rebilled.model import Rates, Record, Skip, Source, StepResult
-from rebilled.trace import Reader, Trace
+from rebilled.reader import Reader
+from rebilled.trace import Trace
 
 Body = dict[str, Any]
 

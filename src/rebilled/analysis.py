@@ -21,8 +21,9 @@ from rebilled.model import Finding, Rates, Record, Skip, Step, StepResult, Usage
 from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
 from rebilled.providers.policy import policy_for
+from rebilled.reader import Reader, shift_system
 from rebilled.shared import Texts
-from rebilled.trace import Reader, Trace, shift_system
+from rebilled.trace import Trace
 from rebilled.verdict import by_precedence, judge
 
 _INDEX = re.compile(r"\[\d+\]")

@@ -21,7 +21,8 @@ from rebilled.errors import RecordError
 from rebilled.formats import File, detect
 from rebilled.formats.format import Format
 from rebilled.model import BodyRef, Message, Node, Record, Skip, Step
-from rebilled.trace import Reader
+from rebilled.reader import Reader
+from rebilled.spool import Spool
 
 SMALLEST_BYTES = 48 << 20
 """Below this a second process gains nothing."""
@@ -45,7 +46,7 @@ class Half(NamedTuple):
 
     packed: Packed
     lines: int
-    spool: IO[bytes]
+    spool: Spool
 
 
 OWN_SHARE = 0.44
@@ -64,7 +65,7 @@ def read_in_halves(path: str, reader: Reader, add: Add, meanwhile: Callable[[], 
         try:
             file = stack.enter_context(File(path))
             results = stack.enter_context(tempfile.TemporaryFile())
-            spool = tempfile.TemporaryFile()  # noqa: SIM115 - the trace keeps it
+            spool = Spool()
             unwanted = stack.enter_context(ExitStack())
             unwanted.callback(spool.close)
         except (RecordError, OSError):
@@ -104,7 +105,7 @@ def _read_both(
     file: File,
     chosen: Format,
     middle: int,
-    other: tuple[int, IO[bytes], IO[bytes]],
+    other: tuple[int, IO[bytes], Spool],
     add: Add,
     meanwhile: Callable[[], object],
 ) -> Half | None:
@@ -129,7 +130,7 @@ def _read_both(
     return None
 
 
-def _be_child(file: File, chosen: Format, span: tuple[int, int], results: IO[bytes], spool: IO[bytes]) -> None:
+def _be_child(file: File, chosen: Format, span: tuple[int, int], results: IO[bytes], spool: Spool) -> None:
     """Read one half and leave; whatever goes wrong is the parent's to mend."""
     code = 1
     try:
@@ -140,7 +141,6 @@ def _be_child(file: File, chosen: Format, span: tuple[int, int], results: IO[byt
             reader.add(item)
         pickle.dump(_packed(reader), results, protocol=pickle.HIGHEST_PROTOCOL)
         results.flush()
-        spool.flush()
         code = 0
     finally:
         os._exit(code)
@@ -166,7 +166,7 @@ def _packed(reader: Reader) -> Packed:
         steps.append((step, numbers[id(step.history)]))
         step.history = empty
     spool = reader.trace.bodies.spool
-    spooled = spool is not None and spool.tell() > 0
+    spooled = spool is not None and spool.size > 0
     return Packed(roots, nodes, steps, reader.trace.skipped, reader.trace.records, spooled)
 
 

@@ -6,7 +6,7 @@ import json
 
 from rebilled.analysis import Judge, link
 from rebilled.model import Json, Record, Source, StepResult
-from rebilled.trace import read_records
+from rebilled.reader import read_records
 
 OPUS, HAIKU = "claude-opus-4-5", "claude-haiku-4-5"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rebilled.trace import read_records
+from rebilled.reader import read_records
 
 from .build import KEY, compact, parsed, read, write
 from .damage import check_damage

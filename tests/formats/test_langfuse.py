@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rebilled.trace import read_records
+from rebilled.reader import read_records
 
 from .build import KEY, body, compact, parsed, read, read_one, write
 from .damage import check_damage

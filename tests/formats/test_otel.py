@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rebilled.formats import File, detect
-from rebilled.trace import read_records
+from rebilled.reader import read_records
 
 from .build import body, call, compact, parsed, read, read_one, write
 from .damage import check_damage

@@ -10,7 +10,7 @@ from provider_calls import claude_tool, messages, user
 
 from rebilled.model import Record, Source, Step
 from rebilled.placement import nearest_mark, positions
-from rebilled.trace import read_records
+from rebilled.reader import read_records
 
 CALLS = 4
 

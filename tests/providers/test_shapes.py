@@ -24,7 +24,7 @@ from rebilled.errors import RecordError
 from rebilled.model import Record, Source
 from rebilled.providers import APIS, find_api
 from rebilled.providers.endpoints import api_named, other_call
-from rebilled.trace import read_records
+from rebilled.reader import read_records
 
 
 def named(body: dict[str, Any], url: str = "", hint: str = "", **style: Any) -> str | None:

@@ -12,7 +12,7 @@ from rebilled.ledger import own_usage
 from rebilled.model import Json, Record, Source, Usage
 from rebilled.pricing import Prices
 from rebilled.providers.policy import policy_of
-from rebilled.trace import read_records
+from rebilled.reader import read_records
 
 PRICES = Prices.load()
 

@@ -15,10 +15,11 @@ from rebilled.evidence import Evidence
 from rebilled.ledger import extra_usd
 from rebilled.model import Step, Verdict
 from rebilled.pricing.prices import Prices
+from rebilled.reader import Reader
 from rebilled.reports.comparison import Comparison, compare_result
 from rebilled.reports.content import full_verdict, quiet_verdict
 from rebilled.reports.report import ShowContent
-from rebilled.trace import Reader, Trace
+from rebilled.trace import Trace
 from rebilled.verdict import judge
 
 
