@@ -1,0 +1,213 @@
+"""Tokens of a prefix: as reported where a step has told them, else told apart by the bytes between two such places."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+import msgspec
+
+from rebilled.model import Block, Message, Node, Section, Step
+from rebilled.providers.weights import KINDS, RATES, kind_of, weight_of
+
+Key = Hashable
+"""What a prefix is known by: equal wherever its content, scope and parameters are equal."""
+
+_NEAR = 64
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The end of a prefix inside a step: in front of the messages, or after some blocks of the message at `node`.
+
+    front: bytes of tools and of system entries through the place. node: the message it ends in, None in front of
+    the messages. blocks: how many of its blocks belong to the prefix, all with -1.
+    """
+
+    tools: int
+    system: int
+    node: Node | None = None
+    blocks: int = -1
+
+
+class Meter(msgspec.Struct):
+    """Tokens of prefixes of one trace, from what its steps have reported so far and from bytes.
+
+    rates: tokens a byte of each kind of block, see `calibrate`. known: reported tokens of a prefix, by its key.
+    overhead: hidden tokens in front of the tools, by model.
+    """
+
+    rates: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
+    known: dict[Key, float] = msgspec.field(default_factory=dict)
+    _weights: dict[tuple[str, int], float] = msgspec.field(default_factory=dict)
+    _sections: dict[tuple[str, bytes, int], float] = msgspec.field(default_factory=dict)
+
+    def learn(self, key: Key, tokens: float) -> None:
+        """Take in a reported figure; the newest counts."""
+        self.known[key] = tokens
+
+    def between(self, step: Step, place: Place, low: tuple[float, float], high: tuple[float, float]) -> float:
+        """Tokens of a prefix between two known ones, each given as (tokens, weight)."""
+        weight = self.weight(step, place)
+        span = high[1] - low[1]
+        share = (weight - low[1]) / span if span > 0 else 1.0
+        return low[0] + (high[0] - low[0]) * min(1.0, max(0.0, share))
+
+    def weight(self, step: Step, place: Place) -> float:
+        """Estimated tokens of a prefix from its bytes alone, not yet scaled to what was reported."""
+        total = self._section(step, "tools", place.tools) + self._section(step, "system", place.system)
+        if place.node is None:
+            return total
+        node = place.node
+        if place.blocks < 0 or node.message is None or place.blocks >= len(node.message.blocks):
+            return total + self._history(step.model, node)
+        assert node.parent is not None
+        inside = sum(self._block(step.model, block) for block in node.message.blocks[: place.blocks])
+        return total + self._history(step.model, node.parent) + inside
+
+    def whole(self, step: Step) -> float:
+        """Estimated tokens of a step's whole prompt from its bytes alone."""
+        return self.weight(step, Place(len(step.tools.blocks), len(step.sent_system.blocks), step.history))
+
+    def _section(self, step: Step, name: str, count: int) -> float:
+        section = step.tools if name == "tools" else step.sent_system
+        if not count:
+            return 0.0
+        key = (step.model + name, section.digest, count)
+        found = self._sections.get(key)
+        if found is None:
+            rate = self.rate(step.model, name)
+            found = sum(block.size for block in section.blocks[:count]) * rate
+            self._sections[key] = found
+        return found
+
+    def _history(self, model: str, node: Node) -> float:
+        """Weight of all messages down to a node; remembered, so that a run costs its length once."""
+        path = []
+        at: Node | None = node
+        total = 0.0
+        while at is not None and at.message is not None:
+            found = self._weights.get((model, id(at)))
+            if found is not None:
+                total = found
+                break
+            path.append(at)
+            at = at.parent
+        for each in reversed(path):
+            assert each.message is not None
+            total += self.message_weight(model, each.message)
+            self._weights[model, id(each)] = total
+        return total
+
+    def message_weight(self, model: str, message: Message) -> float:
+        """Estimated tokens of one message."""
+        return sum(self._block(model, block) for block in message.blocks)
+
+    def _block(self, model: str, block: Block) -> float:
+        return weight_of(block, self.rate(model, kind_of(block)))
+
+    def rate(self, model: str, kind: str) -> float:
+        """Tokens a byte of one kind of block."""
+        own = self.rates.get(model)
+        return own[kind] if own is not None else RATES[kind]
+
+    def nearest(self, keys: Iterable[tuple[Key, Place]]) -> tuple[float, Place] | None:
+        """The first of some prefixes that is known, with its tokens; only so many are looked at."""
+        for looked, (key, place) in enumerate(keys):
+            if looked >= _NEAR:
+                return None
+            found = self.known.get(key)
+            if found is not None:
+                return found, place
+        return None
+
+
+def calibrate(steps: Iterable[Step]) -> dict[str, dict[str, float]]:
+    """Tokens a byte of each kind of block, by model: least squares of reported totals, held near the constants.
+
+    Only totals are used, never how they were split. Models with fewer than three different prompts are left out.
+    """
+    rows: dict[str, list[tuple[list[float], float]]] = {}
+    vectors: dict[int, list[float]] = {}
+    for step in steps:
+        usage = step.prompt_usage
+        if usage is None or step.body is None or len(rows.setdefault(step.model, [])) >= _MOST_ROWS:
+            continue
+        front = [float(section_bytes(step.tools)), float(section_bytes(step.sent_system))]
+        rows[step.model].append((front + _history_bytes(step.history, vectors), float(usage.input_tokens)))
+    found = {model: _fit(some) for model, some in rows.items() if len({tuple(row) for row, _ in some}) >= _FEWEST_ROWS}
+    return {model: rates for model, rates in found.items() if rates is not None}
+
+
+_MOST_ROWS = 400
+_FEWEST_ROWS = 3
+_HELD = 1e-4
+
+
+def _history_bytes(node: Node, known: dict[int, list[float]]) -> list[float]:
+    """Bytes of the messages down to a node, by kind."""
+    path = []
+    at: Node | None = node
+    total = [0.0] * (len(KINDS) - 2)
+    while at is not None and at.message is not None:
+        if id(at) in known:
+            total = known[id(at)]
+            break
+        path.append(at)
+        at = at.parent
+    for each in reversed(path):
+        assert each.message is not None
+        total = list(total)
+        for block in each.message.blocks:
+            kind = kind_of(block)
+            size = block.size if kind != "media" else weight_of(block, RATES[kind]) / RATES[kind]
+            total[KINDS.index(kind) - 2] += size
+        known[id(each)] = total
+    return total
+
+
+def _fit(rows: list[tuple[list[float], float]]) -> dict[str, float] | None:
+    """The rates that explain the totals best, in shares of each total; None where nothing can be told."""
+    start = [RATES[kind] for kind in KINDS]
+    weights = [sum(size * rate for size, rate in zip(row, start, strict=True)) for row, _ in rows]
+    scale = sum(total for _, total in rows) / max(1.0, sum(weights))
+    if scale <= 0:
+        return None
+    size = len(KINDS)
+    matrix = [[0.0] * size for _ in range(size)]
+    vector = [0.0] * size
+    for (row, total), _ in zip(rows, weights, strict=True):
+        scaled = [value * rate * scale / max(1.0, total) for value, rate in zip(row, start, strict=True)]
+        for i in range(size):
+            vector[i] += scaled[i]
+            for j in range(size):
+                matrix[i][j] += scaled[i] * scaled[j]
+    held = _HELD * len(rows)
+    for i in range(size):
+        matrix[i][i] += held
+        vector[i] += held
+    factors = _solve(matrix, vector)
+    return {
+        kind: rate * scale * min(3.0, max(0.3, factors[i]))
+        for i, (kind, rate) in enumerate(zip(KINDS, start, strict=True))
+    }
+
+
+def _solve(matrix: list[list[float]], vector: list[float]) -> list[float]:
+    """The solution of a positive definite system, by elimination."""
+    size = len(vector)
+    rows = [[*matrix[i], vector[i]] for i in range(size)]
+    for i in range(size):
+        pivot = max(range(i, size), key=lambda k: abs(rows[k][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for k in range(i + 1, size):
+            factor = rows[k][i] / rows[i][i]
+            rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
+    found = [0.0] * size
+    for i in range(size - 1, -1, -1):
+        rest = sum(rows[i][k] * found[k] for k in range(i + 1, size))
+        found[i] = (rows[i][size] - rest) / rows[i][i]
+    return found
+
+
+def section_bytes(section: Section) -> int:
+    """Bytes of the blocks of a section."""
+    return sum(block.size for block in section.blocks)
