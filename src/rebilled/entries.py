@@ -72,6 +72,10 @@ class Spot(msgspec.Struct, frozen=True):
     ends_prompt: bool = False
 
 
+Glimpse = tuple[tuple[object, ...], Node | None, int, Block]
+"""A spot in passing: its key; the node and block index, or None and the index over tools and system; the block."""
+
+
 class Front(msgspec.Struct, frozen=True):
     """Numbers for what stands in front: the scope; with the tools; with the system prompt and parameters."""
 
@@ -161,43 +165,58 @@ class Fronts(msgspec.Struct):
 
     # ---- spots in front of another ----
 
-    def back(self, step: Step, engine: Engine, mark: Spot) -> Iterator[Spot]:
+    def back(self, step: Step, engine: Engine, mark: Spot) -> Iterator[Glimpse]:
         """The spots from a mark backwards, as many positions as the lookback goes.
 
         A run of tool calls is one position, and so is a run of results, on the days on which that rule holds.
         """
         collapse = policy_for(step).collapses_runs(step.started_at)
         count, run = 0, ""
-        for spot, block in self._walk(step, engine, mark):
-            kind = _RUNS.get(block.kind, "") if collapse and spot.order[0] == 2 else ""
+        for glimpse in self._walk(step, engine, mark):
+            kind = _RUNS.get(glimpse[3].kind, "") if collapse and glimpse[1] is not None else ""
             if not kind or kind != run:
                 count += 1
             run = kind
             if count > engine.lookback:
                 return
-            yield spot
+            yield glimpse
 
-    def before(self, step: Step, engine: Engine, mark: Spot) -> Iterator[tuple[object, Place]]:
-        """The keys and places in front of a spot, nearest first."""
-        for spot, _ in self._walk(step, engine, mark):
-            yield spot.key, spot.place
+    def before(self, step: Step, engine: Engine, mark: Spot) -> Iterator[tuple[object, Glimpse]]:
+        """The keys in front of a spot, nearest first, each with what `place_of` needs."""
+        for glimpse in self._walk(step, engine, mark):
+            yield glimpse[0], glimpse
 
-    def _walk(self, step: Step, engine: Engine, mark: Spot) -> Iterator[tuple[Spot, Block]]:
+    def seen(self, step: Step, engine: Engine, glimpse: Glimpse) -> Spot:
+        """The whole spot of what a walk has passed."""
+        _, node, index, _ = glimpse
+        if node is not None:
+            return self._message_spot(step, engine, node, index)
+        tools = len(step.tools.blocks)
+        if index < tools:
+            return self._front_spot(step, engine, "tools", index)
+        return self._front_spot(step, engine, "system", index - tools)
+
+    def _walk(self, step: Step, engine: Engine, mark: Spot) -> Iterator[Glimpse]:
         section, element, block = mark.order
+        front = self.of(step, engine)
+        tools, system = step.tools.blocks, step.sent_system.blocks
         if section == 2:
-            node = mark.place.node
+            node, above = mark.place.node, front.messages
             while node is not None and node.message is not None:
-                blocks = node.message.blocks
+                message = node.message
+                blocks = message.blocks
                 for place in range(min(block, len(blocks) - 1), -1, -1):
-                    yield self._message_spot(step, engine, node, place), blocks[place]
+                    yield (above, id(node.parent), message.role, _joined(blocks, place)), node, place, blocks[place]
                 node, block = node.parent, 1 << 30
-            section, element = 1, len(step.sent_system.blocks) - 1
+            section, element = 1, len(system) - 1
         if section == 1:
+            chain = self._chain(step.sent_system)
             for place in range(element, -1, -1):
-                yield self._front_spot(step, engine, "system", place), step.sent_system.blocks[place]
-            element = len(step.tools.blocks) - 1
+                yield ("system", front.tools, chain[place]), None, len(tools) + place, system[place]
+            element = len(tools) - 1
+        chain = self._chain(step.tools) if element >= 0 else []
         for place in range(element, -1, -1):
-            yield self._front_spot(step, engine, "tools", place), step.tools.blocks[place]
+            yield ("tools", front.scope, chain[place]), None, place, tools[place]
 
     # ---- ends that a provider chooses ----
 

@@ -11,18 +11,18 @@ from itertools import islice
 
 import msgspec
 
-from rebilled.entries import Entry, Fronts, Spot
+from rebilled.entries import Entry, Fronts, Glimpse, Spot
 from rebilled.ledger import own_usage
-from rebilled.model import Message, Step, Usage
+from rebilled.model import Message, Outcome, Step, Usage
 from rebilled.placement import position_of
 from rebilled.providers.engine import Engine, engine_for
-from rebilled.tokens import Meter, calibrate
+from rebilled.tokens import Meter, Place
 
 _CLOSE_TOKENS = 8
 _CLOSE_SHARE = 0.02
 _ESTIMATE_SHARE = 0.3
 _SEVERAL_RUNS = 1.35
-_FIRST_FOUND = 8_000.0
+_FIRST_FOUND = 100_000.0
 _ENDS_BACK = 20
 _WARM = 1.1
 _HOUR_S = 3600
@@ -33,54 +33,18 @@ _ANSWER_MESSAGES = 8
 Shared = tuple[Step, int]
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """The split of one step's input tokens as the cache rules predict it.
-
-    entry: the step that left what is read, None where nothing is. estimated: the total was not reported, so that
-    it rests on bytes alone. runs: how often the call ran its prompt (server tools).
-    """
-
-    read: int
-    write_5m: int
-    write_1h: int
-    uncached: int
-    entry: int | None = None
-    estimated: bool = False
-    runs: int = 1
-
-    @property
-    def write(self) -> int:
-        """Tokens stored, whatever their lifetime."""
-        return self.write_5m + self.write_1h
-
-    @property
-    def total(self) -> int:
-        """All input tokens."""
-        return self.read + self.write + self.uncached
-
-    def usage(self, output_tokens: int) -> Usage:
-        """The same as a usage, to be priced."""
-        return Usage(
-            input_tokens=self.total,
-            cache_read_tokens=self.read,
-            cache_write_tokens=self.write,
-            cache_write_5m_tokens=self.write_5m,
-            cache_write_1h_tokens=self.write_1h,
-            uncached_input_tokens=self.uncached,
-            output_tokens=output_tokens,
-        )
-
-
 class Simulator(msgspec.Struct):
     """A cache that is asked step by step, in time order.
 
     learn: take in what each step reported once it has been predicted. patient: what could have been read at most, had
-    nothing expired and every entry been found. keep_alive_s: pings that keep every entry
+    nothing expired and every entry been found. scaled: some
+    totals have to be estimated. keep_alive_s: pings that keep every entry
     alive for so long after its last use; 0 for none.
     """
 
     learn: bool = True
     patient: bool = False
+    scaled: bool = False
     keep_alive_s: float = 0.0
     meter: Meter = msgspec.field(default_factory=Meter)
     fronts: Fronts = msgspec.field(default_factory=Fronts)
@@ -121,10 +85,11 @@ class Simulator(msgspec.Struct):
 
     def _learn(self, call: _Call, usage: Usage | None, outcome: Outcome) -> None:
         several = outcome.runs > 1 or (usage is not None and call.cold_runs(usage))
-        weight = self.meter.whole(call.step)
-        if weight > 0 and not several:
-            self.scales[call.step.model] = call.total / weight
+        if not several:
             self.meter.learn(call.end_key, call.total)
+            if call.serves or self.scaled:
+                weight = self.meter.whole(call.step)
+                self.scales[call.step.model] = call.total / weight if weight > 0 else 1.0
         if usage is None:
             return
         if call.engine.mode == "prefix":
@@ -211,7 +176,7 @@ class _Call(msgspec.Struct):
         self._count()
 
     def _place_answers(self) -> None:
-        """Put the entry that a call with several runs has left behind its answer to where that stands in the history."""
+        """Put what a call with several runs has left behind its answer to where that now stands in the history."""
         cache, fronts = self.cache, self.cache.fronts
         front = fronts.of(self.step, self.engine).messages
         behind = self.step.history
@@ -314,33 +279,41 @@ class _Call(msgspec.Struct):
 
     def _look_back(self, mark: Spot) -> bool:
         entries, step = self.cache.entries, self.step
+        fronts = self.cache.fronts
         if self.engine.mode == "ends":
-            spots: Iterable[Spot] = islice(self.cache.fronts.ends_back(step, self.engine, mark), _ENDS_BACK + 1)
-        else:
-            spots = self.cache.fronts.back(step, self.engine, mark)
-        for spot in spots:
-            entry = entries.get(spot.key)
+            for spot in islice(fronts.ends_back(step, self.engine, mark), _ENDS_BACK + 1):
+                entry = entries.get(spot.key)
+                if entry is not None and self.cache.live(entry, step):
+                    self.hit = spot
+                    return True
+            return False
+        for glimpse in fronts.back(step, self.engine, mark):
+            entry = entries.get(glimpse[0])
             if entry is not None and self.cache.live(entry, step):
-                self.hit = spot
+                self.hit = fronts.seen(step, self.engine, glimpse)
                 return True
         return False
 
     def _tokens(self, spot: Spot) -> float:
         """Tokens of the prefix that ends at a spot: as reported, else between the nearest reported ones."""
         cache, meter, step = self.cache, self.cache.meter, self.step
+        tail = cache.tails.get(step.model, cache.meter.rest(step.model))
         known = meter.known.get(spot.key)
         if known is not None and known > self.once and spot.key in cache.instead:
             known = self._corrected(spot)
         if known is not None:
             return known
         if spot.ends_prompt:
-            return max(0.0, self.once - cache.tails.get(step.model, 0.0))
+            return max(0.0, self.once - tail)
         low, behind = 0.0, 0.0
         nearest = meter.nearest(self.cache.fronts.before(step, self.engine, spot))
         if nearest is not None and nearest[0] <= self.once:
-            low, behind = nearest[0], meter.weight(step, nearest[1])
+            low, behind = nearest[0], meter.weight(step, self._place(nearest[1]))
         whole = meter.whole(step)
-        return meter.between(step, spot.place, (low, behind), (max(low, self.once), whole))
+        return meter.between(step, spot.place, (low, behind), (max(low, self.once - tail), whole))
+
+    def _place(self, glimpse: Glimpse) -> Place:
+        return self.cache.fronts.seen(self.step, self.engine, glimpse).place
 
     def _corrected(self, spot: Spot) -> float:
         """The size of an entry that cannot be what it seemed to be: this prompt holds it and is shorter.
@@ -397,7 +370,7 @@ class _Call(msgspec.Struct):
             end = self.cache.fronts.message_end(step, self.engine, step.history)
             nearest = meter.nearest(self.cache.fronts.before(step, self.engine, end))
             if nearest is not None:
-                low, behind = nearest[0], meter.weight(step, nearest[1])
+                low, behind = nearest[0], meter.weight(step, self._place(nearest[1]))
         return low + max(0.0, meter.whole(step) - behind) * scale
 
     # ---- caches that serve any shared prefix ----
@@ -532,7 +505,7 @@ def _output(step: Step) -> int:
 def simulate(steps: Iterable[Step], shared: Mapping[int, Shared] | None = None) -> dict[int, Outcome]:
     """The outcome of every step that can be told, by its number; steps come in time order."""
     listed = list(steps)
-    cache = Simulator(meter=Meter(rates=calibrate(listed)))
+    cache = Simulator(meter=Meter(steps=listed), scaled=any(step.usage is None for step in listed))
     found: dict[int, Outcome] = {}
     for step in listed:
         outcome = cache.step(step, (shared or {}).get(step.number))

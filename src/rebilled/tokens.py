@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
 from rebilled.model import Block, Message, Node, Section, Step
-from rebilled.providers.weights import KINDS, RATES, kind_of, weight_of
+from rebilled.providers.weights import KINDS, RATES, frame_bytes, kind_of, weight_of
 
 Key = Hashable
 """What a prefix is known by: equal wherever its content, scope and parameters are equal."""
 
+Seen = TypeVar("Seen")
 _NEAR = 64
 
 
@@ -28,14 +31,23 @@ class Place(msgspec.Struct, frozen=True):
     blocks: int = -1
 
 
+class Fit(msgspec.Struct, frozen=True):
+    """Tokens a byte of each kind of block, and tokens of every prompt that come on top; exact: to a few tokens."""
+
+    rates: dict[str, float]
+    rest: float = 0.0
+    exact: bool = False
+
+
 class Meter(msgspec.Struct):
     """Tokens of prefixes of one trace, from what its steps have reported so far and from bytes.
 
-    rates: tokens a byte of each kind of block, see `calibrate`. known: reported tokens of a prefix, by its key.
-    overhead: hidden tokens in front of the tools, by model.
+    steps: those whose totals calibrate it when that is first needed, see `calibrate`. known: reported tokens of a
+    prefix, by its key.
     """
 
-    rates: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
+    steps: list[Step] = msgspec.field(default_factory=list)
+    _rates: dict[str, Fit] | None = None
     known: dict[Key, float] = msgspec.field(default_factory=dict)
     _weights: dict[tuple[str, int], float] = msgspec.field(default_factory=dict)
     _sections: dict[tuple[str, bytes, int], float] = msgspec.field(default_factory=dict)
@@ -60,7 +72,8 @@ class Meter(msgspec.Struct):
         if place.blocks < 0 or node.message is None or place.blocks >= len(node.message.blocks):
             return total + self._history(step.model, node)
         assert node.parent is not None
-        inside = sum(self._block(step.model, block) for block in node.message.blocks[: place.blocks])
+        inside = frame_bytes(node.message) * self.rate(step.model, "frame")
+        inside += sum(self._block(step.model, block) for block in node.message.blocks[: place.blocks])
         return total + self._history(step.model, node.parent) + inside
 
     def whole(self, step: Step) -> float:
@@ -99,28 +112,38 @@ class Meter(msgspec.Struct):
 
     def message_weight(self, model: str, message: Message) -> float:
         """Estimated tokens of one message."""
-        return sum(self._block(model, block) for block in message.blocks)
+        frame = frame_bytes(message) * self.rate(model, "frame")
+        return frame + sum(self._block(model, block) for block in message.blocks)
 
     def _block(self, model: str, block: Block) -> float:
         return weight_of(block, self.rate(model, kind_of(block)))
 
     def rate(self, model: str, kind: str) -> float:
         """Tokens a byte of one kind of block."""
-        own = self.rates.get(model)
-        return own[kind] if own is not None else RATES[kind]
+        own = self._fit_of(model)
+        return own.rates[kind] if own is not None else RATES[kind]
 
-    def nearest(self, keys: Iterable[tuple[Key, Place]]) -> tuple[float, Place] | None:
+    def _fit_of(self, model: str) -> Fit | None:
+        if self._rates is None:
+            self._rates = calibrate(self.steps)
+        return self._rates.get(model)
+
+    def rest(self, model: str) -> float:
+        """Tokens of every prompt that no block accounts for, such as the opening of the answer; 0 where unknown."""
+        own = self._fit_of(model)
+        return own.rest if own is not None else 0.0
+
+    def nearest(self, keys: Iterable[tuple[Key, Seen]]) -> tuple[float, Seen] | None:
         """The first of some prefixes that is known, with its tokens; only so many are looked at."""
-        for looked, (key, place) in enumerate(keys):
-            if looked >= _NEAR:
-                return None
-            found = self.known.get(key)
+        known = self.known
+        for key, seen in islice(keys, _NEAR):
+            found = known.get(key)
             if found is not None:
-                return found, place
+                return found, seen
         return None
 
 
-def calibrate(steps: Iterable[Step]) -> dict[str, dict[str, float]]:
+def calibrate(steps: Iterable[Step]) -> dict[str, Fit]:
     """Tokens a byte of each kind of block, by model: least squares of reported totals, held near the constants.
 
     Only totals are used, never how they were split. Models with fewer than three different prompts are left out.
@@ -137,9 +160,13 @@ def calibrate(steps: Iterable[Step]) -> dict[str, dict[str, float]]:
     return {model: rates for model, rates in found.items() if rates is not None}
 
 
-_MOST_ROWS = 400
+_MOST_ROWS = 48
 _FEWEST_ROWS = 3
 _HELD = 1e-4
+_FARTHEST = 3.0
+_EXACT_TOKENS = 3.0
+_MOST_REST_TOKENS = 16.0
+_MOST_TAIL_TOKENS = 8.0
 
 
 def _history_bytes(node: Node, known: dict[int, list[float]]) -> list[float]:
@@ -156,6 +183,7 @@ def _history_bytes(node: Node, known: dict[int, list[float]]) -> list[float]:
     for each in reversed(path):
         assert each.message is not None
         total = list(total)
+        total[KINDS.index("frame") - 2] += frame_bytes(each.message)
         for block in each.message.blocks:
             kind = kind_of(block)
             size = block.size if kind != "media" else weight_of(block, RATES[kind]) / RATES[kind]
@@ -164,13 +192,16 @@ def _history_bytes(node: Node, known: dict[int, list[float]]) -> list[float]:
     return total
 
 
-def _fit(rows: list[tuple[list[float], float]]) -> dict[str, float] | None:
+def _fit(rows: list[tuple[list[float], float]]) -> Fit | None:
     """The rates that explain the totals best, in shares of each total; None where nothing can be told."""
     start = [RATES[kind] for kind in KINDS]
     weights = [sum(size * rate for size, rate in zip(row, start, strict=True)) for row, _ in rows]
     scale = sum(total for _, total in rows) / max(1.0, sum(weights))
     if scale <= 0:
         return None
+    plain = _one_rate(rows)
+    if plain is not None:
+        return plain
     size = len(KINDS)
     matrix = [[0.0] * size for _ in range(size)]
     vector = [0.0] * size
@@ -184,11 +215,24 @@ def _fit(rows: list[tuple[list[float], float]]) -> dict[str, float] | None:
     for i in range(size):
         matrix[i][i] += held
         vector[i] += held
-    factors = _solve(matrix, vector)
-    return {
-        kind: rate * scale * min(3.0, max(0.3, factors[i]))
-        for i, (kind, rate) in enumerate(zip(KINDS, start, strict=True))
-    }
+    factors = [min(_FARTHEST, max(1 / _FARTHEST, factor)) for factor in _solve(matrix, vector)]
+    return Fit({kind: rate * scale * factor for kind, rate, factor in zip(KINDS, start, factors, strict=True)})
+
+
+def _one_rate(rows: list[tuple[list[float], float]]) -> Fit | None:
+    """The rate that explains every total by its bytes alone, to a few tokens; None where there is no such rate."""
+    sizes = [(sum(row), total) for row, total in rows]
+    mean_size, mean_total = sum(s for s, _ in sizes) / len(sizes), sum(t for _, t in sizes) / len(sizes)
+    spread = sum((size - mean_size) ** 2 for size, _ in sizes)
+    if not spread:
+        return None
+    rate = sum((size - mean_size) * (total - mean_total) for size, total in sizes) / spread
+    rest = mean_total - rate * mean_size
+    exact = all(abs(rate * size + rest - total) <= _EXACT_TOKENS for size, total in sizes)
+    if not exact or rate <= 0 or not -1 < rest <= _MOST_REST_TOKENS:
+        return None
+    tail = rest if 0 <= rest <= _MOST_TAIL_TOKENS else 0.0
+    return Fit(dict.fromkeys(KINDS, rate), tail, exact=True)
 
 
 def _solve(matrix: list[list[float]], vector: list[float]) -> list[float]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rebilled.model import Block
+from rebilled.model import Block, Message
 
-RATES = {"tools": 0.32, "system": 0.27, "text": 0.27, "call": 0.32, "result": 0.32, "media": 0.3}
+RATES = {"tools": 0.32, "system": 0.27, "text": 0.27, "call": 0.32, "result": 0.32, "media": 0.3, "frame": 0.2}
 """Tokens a byte of Claude models from 4.7 on, between prose (3.1 bytes a token) and schemas (2.8); measured on own
 texts, 2026-11-30. Only their ratio counts: they are scaled to the tokens that a trace reports."""
 KINDS = tuple(RATES)
-"""The kinds of blocks: the sections in front, then kinds of message blocks."""
+"""The kinds of bytes: the sections in front, kinds of message blocks, and what frames a message around them."""
 MOST_MEDIA_TOKENS = 1600.0
 """An image costs ceil(w/28) x ceil(h/28) tokens after it is made smaller (Anthropic's vision page, 2026-08-21),
 whatever its bytes are; this is what a large one comes to."""
@@ -32,3 +32,9 @@ def weight_of(block: Block, rate: float) -> float:
     """Estimated tokens of one block; media are capped, as their bytes tell little."""
     weight = block.size * rate
     return min(weight, MOST_MEDIA_TOKENS) if kind_of(block) == "media" else weight
+
+
+def frame_bytes(message: Message) -> int:
+    """Bytes of a message around its blocks: the role and what holds the list."""
+    blocks = message.blocks
+    return max(0, message.size - sum(block.size for block in blocks) - max(0, len(blocks) - 1))
