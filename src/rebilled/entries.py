@@ -23,6 +23,7 @@ class Entry(msgspec.Struct):
 
     ttl_s: lifetime after the start of the last call that wrote or read it, None where it is not known. visible_at:
     when the writer's answer began, epoch seconds. ends: an earlier prompt ended here; output_tokens: its answer.
+    label: the kind of place its mark stands at.
     """
 
     number: int
@@ -32,13 +33,14 @@ class Entry(msgspec.Struct):
     visible_at: float | None
     ends: bool = False
     output_tokens: int = 0
+    label: str = ""
 
     @classmethod
-    def of(cls, step: Step, ttl_s: float | None, tokens: float) -> Entry:
+    def of(cls, step: Step, ttl_s: float | None, tokens: float, label: str = "") -> Entry:
         """The entry that a step leaves."""
-        return cls(step.number, ttl_s, tokens, step.started_at, step.first_token_at)
+        return cls(step.number, ttl_s, tokens, step.started_at, step.first_token_at, label=label)
 
-    def live(self, step: Step, keep_alive_s: float = 0.0) -> bool:
+    def live(self, step: Step, keep_alive_s: float = 0.0, *, visible: bool = False) -> bool:
         """Whether a step can read it: its writer had begun to answer, and its lifetime has not run out.
 
         The clock starts with the call that wrote or last read it (prompt-caching page, 2026-08-21). Without times
@@ -47,7 +49,7 @@ class Entry(msgspec.Struct):
         now = step.started_at
         if now is None:
             return True
-        if self.visible_at is not None and now < self.visible_at:
+        if not visible and self.visible_at is not None and now < self.visible_at:
             return False
         if self.ttl_s is None or self.used_at is None:
             return True

@@ -33,18 +33,36 @@ _ANSWER_MESSAGES = 8
 Shared = tuple[Step, int]
 
 
+class Ping(msgspec.Struct, frozen=True):
+    """Calls that did nothing but keep an entry alive until a step could read it: how many, and the tokens of each."""
+
+    step: int
+    count: int
+    tokens: int
+
+
+class MarkUse(msgspec.Struct):
+    """What the marks at one kind of place have done: entries written and tokens, hits and tokens read."""
+
+    writes: int = 0
+    written_tokens: float = 0.0
+    reads: int = 0
+    read_tokens: float = 0.0
+
+
 class Simulator(msgspec.Struct):
     """A cache that is asked step by step, in time order.
 
     learn: take in what each step reported once it has been predicted. patient: what could have been read at most, had
-    nothing expired and every entry been found. scaled: some
-    totals have to be estimated. keep_alive_s: pings that keep every entry
-    alive for so long after its last use; 0 for none.
+    nothing expired and every entry been found. scaled: some totals have to be estimated. staggered: nobody starts
+    before the entry it could read is written. keep_alive_s: pings that keep every entry alive for so long after its
+    last use; 0 for none.
     """
 
     learn: bool = True
     patient: bool = False
     scaled: bool = False
+    staggered: bool = False
     keep_alive_s: float = 0.0
     meter: Meter = msgspec.field(default_factory=Meter)
     fronts: Fronts = msgspec.field(default_factory=Fronts)
@@ -54,6 +72,10 @@ class Simulator(msgspec.Struct):
     found: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     sessions: dict[tuple[str, ...], Entry] = msgspec.field(default_factory=dict)
     instead: dict[object, float] = msgspec.field(default_factory=dict)
+    pings: list[Ping] = msgspec.field(default_factory=list)
+    marked: dict[str, MarkUse] = msgspec.field(default_factory=dict)
+    serving: dict[bytes, bool] = msgspec.field(default_factory=dict)
+    used_fronts: set[int] = msgspec.field(default_factory=set)
     answered: dict[object, tuple[Entry, int]] = msgspec.field(default_factory=dict)
 
     def step(self, step: Step, shared: Shared | None = None, total: int | None = None) -> Outcome | None:
@@ -81,7 +103,7 @@ class Simulator(msgspec.Struct):
 
     def live(self, entry: Entry, step: Step) -> bool:
         """Whether a step can read an entry."""
-        return self.patient or entry.live(step, self.keep_alive_s)
+        return self.patient or entry.live(step, self.keep_alive_s, visible=self.staggered)
 
     def _learn(self, call: _Call, usage: Usage | None, outcome: Outcome) -> None:
         several = outcome.runs > 1 or (usage is not None and call.cold_runs(usage))
@@ -116,7 +138,7 @@ class Simulator(msgspec.Struct):
                 self.scales[model] = once / weight
             return
         self.meter.learn(last.key, left)
-        self.entries.setdefault(last.key, Entry.of(call.step, call.ttl_of(last), 0.0))
+        self.entries.setdefault(last.key, Entry.of(call.step, call.ttl_of(last), 0.0, "last message mark"))
         if usage.cache_read_tokens and usage.cache_write_tokens and call.serves and call.step.reply.rounds is None:
             self.instead[last.key] = float(usage.cache_write_tokens)
         if last.ends_prompt:
@@ -219,6 +241,7 @@ class _Call(msgspec.Struct):
                 break
         if self.hit is not None:
             self.read = min(self.once, self._tokens(self.hit))
+            self._note_hit(self.cache.entries[self.hit.key])
         hour, five, behind = self._written()
         if self.last is None:
             self.last = self.hit
@@ -231,6 +254,27 @@ class _Call(msgspec.Struct):
         hours = min(self.total - read, round(hour))
         fives = min(self.total - read - hours, round(five))
         return Outcome(read, fives, hours, self.total - read - hours - fives, writer)
+
+    def _note_hit(self, entry: Entry) -> None:
+        cache, now = self.cache, self.step.started_at
+        used = cache.marked.setdefault(entry.label, MarkUse())
+        used.reads += 1
+        used.read_tokens += self.read
+        if cache.keep_alive_s and entry.ttl_s and entry.used_at is not None and now is not None:
+            count = int((now - entry.used_at) // entry.ttl_s)
+            if count > 0:
+                cache.pings.append(Ping(self.step.number, count, round(self.read)))
+
+    def _note_write(self, mark: Spot, tokens: float) -> None:
+        used = self.cache.marked.setdefault(self._label(mark), MarkUse())
+        used.writes += 1
+        used.written_tokens += tokens
+
+    def _label(self, mark: Spot) -> str:
+        """The kind of place a mark stands at."""
+        if mark.order[0] < 2:
+            return "end of the tools" if mark.order[0] == 0 else "system prompt"
+        return "last message mark" if mark.order == self.marks[-1].order else "earlier message mark"
 
     def _repeated(self, writer: int | None) -> Outcome:
         """A call that runs its prompt several times: each run reads what the one before has left.
@@ -267,6 +311,7 @@ class _Call(msgspec.Struct):
             five += tokens - behind
             if mark.ttl_s == _HOUR_S:
                 hour, five = hour + five, 0.0
+            self._note_write(mark, tokens - behind)
             behind, self.last = tokens, mark
         return hour, five, behind
 
@@ -286,6 +331,9 @@ class _Call(msgspec.Struct):
                 if entry is not None and self.cache.live(entry, step):
                     self.hit = spot
                     return True
+            return False
+        front = fronts.of(step, self.engine).messages
+        if front not in self.cache.used_fronts and mark.order[0] == 2 and step.history.depth > self.engine.lookback:
             return False
         for glimpse in fronts.back(step, self.engine, mark):
             entry = entries.get(glimpse[0])
@@ -331,7 +379,11 @@ class _Call(msgspec.Struct):
     @property
     def serves(self) -> bool:
         """Whether the provider runs tools of its own for the call."""
-        return any(block.kind not in _OWN_TOOLS for block in self.step.tools.blocks)
+        tools, known = self.step.tools, self.cache.serving
+        found = known.get(tools.digest)
+        if found is None:
+            found = known[tools.digest] = any(block.kind not in _OWN_TOOLS for block in tools.blocks)
+        return found
 
     def cold_runs(self, usage: Usage) -> bool:
         """Whether a call that could hit nothing read what its own earlier runs had written.
@@ -352,7 +404,7 @@ class _Call(msgspec.Struct):
         """Tell how often the prompt was run, and the tokens of its first run."""
         reply, cache = self.step.reply, self.cache
         self.runs, self.once = 1, float(self.total)
-        if not self.serves or reply.rounds == 0:
+        if reply.rounds == 0 or not self.serves:
             return
         scale = cache.scales.get(self.step.model, 1.0)
         once = float(reply.first.input_tokens) if reply.first is not None else self._once(scale)
@@ -436,12 +488,13 @@ class _Call(msgspec.Struct):
             return
         if self.hit is not None:
             cache.entries[self.hit.key].touch(step)
+        cache.used_fronts.add(cache.fronts.of(step, self.engine).messages)
         for mark in self.marks:
             entry = cache.entries.get(mark.key)
             if entry is not None and cache.live(entry, step):
                 entry.touch(step)
             elif self.last is not None and mark.order <= self.last.order and self._tokens(mark) >= self._minimum:
-                cache.entries[mark.key] = Entry.of(step, self.ttl_of(mark), 0.0)
+                cache.entries[mark.key] = Entry.of(step, self.ttl_of(mark), 0.0, self._label(mark))
                 self.made.append(mark.key)
 
     @property
@@ -495,7 +548,7 @@ def _served(message: Message | None) -> bool:
     return any(block.kind.endswith("_tool_result") for block in blocks)
 
 
-_OWN_TOOLS = ("", "function", "custom", "tool", "toolSpec")
+_OWN_TOOLS = ("", "object", "string", "function", "custom", "tool", "toolSpec")
 
 
 def _output(step: Step) -> int:
@@ -504,6 +557,11 @@ def _output(step: Step) -> int:
 
 def simulate(steps: Iterable[Step], shared: Mapping[int, Shared] | None = None) -> dict[int, Outcome]:
     """The outcome of every step that can be told, by its number; steps come in time order."""
+    return learned(steps, shared)[0]
+
+
+def learned(steps: Iterable[Step], shared: Mapping[int, Shared] | None = None) -> tuple[dict[int, Outcome], Simulator]:
+    """The outcomes, and the simulator with everything that the trace has taught it."""
     listed = list(steps)
     cache = Simulator(meter=Meter(steps=listed), scaled=any(step.usage is None for step in listed))
     found: dict[int, Outcome] = {}
@@ -511,4 +569,18 @@ def simulate(steps: Iterable[Step], shared: Mapping[int, Shared] | None = None) 
         outcome = cache.step(step, (shared or {}).get(step.number))
         if outcome is not None:
             found[step.number] = outcome
-    return found
+    return found, cache
+
+
+def untouched(cache: Simulator, *, keep_alive_s: float = 0.0, staggered: bool = False) -> Simulator:
+    """An empty cache that knows what another has learned of sizes, and learns no more."""
+    return Simulator(
+        learn=False,
+        keep_alive_s=keep_alive_s,
+        staggered=staggered,
+        meter=msgspec.structs.replace(cache.meter, known=dict(cache.meter.known)),
+        fronts=cache.fronts,
+        tails=cache.tails,
+        scales=dict(cache.scales),
+        found=cache.found,
+    )

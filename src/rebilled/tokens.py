@@ -92,6 +92,10 @@ class Meter(msgspec.Struct):
             self._sections[key] = found
         return found
 
+    def between_histories(self, model: str, before: Node, after: Node) -> float:
+        """Estimated tokens by which one history is longer than another."""
+        return self._history(model, after) - self._history(model, before)
+
     def _history(self, model: str, node: Node) -> float:
         """Weight of all messages down to a node; remembered, so that a run costs its length once."""
         path = []
