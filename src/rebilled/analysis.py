@@ -16,15 +16,17 @@ from rebilled.diagnosis import read_diagnosis, weighed
 from rebilled.errors import RecordError
 from rebilled.evidence import Evidence
 from rebilled.formats import Input, find_inputs, read_input
+from rebilled.healing import with_savings
 from rebilled.lineage import Lineage, Link
 from rebilled.model import Finding, Record, Skip, Step, StepResult, Verdict
 from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
 from rebilled.reader import Reader, shift_system
 from rebilled.shared import Texts
-from rebilled.simulate import Shared, simulate
+from rebilled.simulate import Shared, learned
 from rebilled.trace import Trace
 from rebilled.verdict import by_precedence, judge
+from rebilled.whatif import Lab
 
 _INDEX = re.compile(r"\[\d+\]")
 _PROMPTS_KEPT = 4
@@ -42,6 +44,11 @@ class Analysis(msgspec.Struct):
     price_source: str
     price_date: str
     unpriced_models: list[str] = msgspec.field(default_factory=list)
+    lab: Lab | None = None
+
+    def laboratory(self, prices: PriceList) -> Lab:
+        """The steps of this analysis made ready for replays."""
+        return Lab.of(self.results, Judge(self.trace).load, prices, shared_of(self.results))
 
     def result(self, number: int) -> StepResult:
         """The result of the step with this number, counted from 1."""
@@ -168,13 +175,16 @@ def analyze(trace: Trace, prices: PriceList) -> Analysis:
     """The verdict, accounts and dollars of every step of a trace."""
     judged = Judge(trace)
     results = [priced(step, judged.verdict(step), prices) for step in trace.steps]
-    predicted = simulate(trace.steps, shared_of(results))
-    results = [replace(result, simulated=predicted.get(result.step.number)) for result in results]
+    shared = shared_of(results)
+    known = learned(trace.steps, shared)
+    results = [replace(result, simulated=known[0].get(result.step.number)) for result in results]
     unpriced = sorted({r.step.model or "(no model)" for r in results if r.step.usage is not None and r.cost is None})
+    lab = Lab.of(results, judged.load, prices, shared, known)
     return Analysis(
         trace=trace,
+        lab=lab,
         results=results,
-        findings=findings_of(results),
+        findings=with_savings(lab, findings_of(results)),
         price_source=prices.source,
         price_date=prices.as_of,
         unpriced_models=unpriced,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
 
+    from rebilled.whatif import Study
+
 Paths = str | Path | Iterable[str | Path]
 
 
@@ -97,6 +99,51 @@ def analyze(trace: Trace | Paths, *, prices: str | Path | None = None) -> Analys
 
     source = trace if isinstance(trace, Trace) else read(trace)
     return Analysis(pipeline.analyze(source, Prices.load(Path(prices) if prices is not None else None)))
+
+
+class WhatIf:
+    """What fixes would have saved on a trace: each alone, all together, and the best few.
+
+    study: the trials with their dollars and ranges.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """All of it as plain values, `rebilled.whatif/1`."""
+        from rebilled.reports.whatif_lines import study_object
+
+        return study_object(self.study)
+
+    @cached_property
+    def fixes(self) -> pl.DataFrame:
+        """One row a fix that was tried alone: US dollars saved, the range, and the steps it changes."""
+        from rebilled.frames import trials_frame
+
+        return trials_frame(self.study)
+
+    def __repr__(self) -> str:
+        """A line with the best that can be done."""
+        best = self.study.best or self.study.together
+        saved = f"${best.saves_usd:.4f} saved by {' and '.join(best.fixes)}" if best and best.fixes else "nothing saved"
+        return f"<rebilled.WhatIf: {saved} of ${self.study.reported_usd:.4f}>"
+
+
+def what_if(trace: Trace | Paths, fixes: Iterable[str] = (), *, prices: str | Path | None = None) -> WhatIf:
+    """What fixes would have saved, replayed and priced; without any, every fix is tried and the best few are found.
+
+    fixes: names as on the command line, such as `sort-tools` or `ttl=1h`.
+    Raises InputError for a fix, a path or a price file that there is none of.
+    """
+    from rebilled.pricing import Prices
+    from rebilled.whatif import parsed, study
+
+    names = parsed([fixes] if isinstance(fixes, str) else fixes)
+    source = trace if isinstance(trace, Trace) else read(trace)
+    rates = Prices.load(Path(prices) if prices is not None else None)
+    return WhatIf(study(pipeline.analyze(source, rates).laboratory(rates), names))
 
 
 def plot_timeline(analysis: Analysis, run_id: str | None = None) -> Figure:

@@ -9,6 +9,7 @@ import polars as pl
 
 from rebilled.analysis import Analysis
 from rebilled.model import Block, Step, StepResult
+from rebilled.whatif import Study
 
 STEPS: dict[str, Any] = {
     "step": pl.Int64,
@@ -68,6 +69,19 @@ BLOCKS: dict[str, Any] = {
     "digest": pl.String,
     "status": pl.String,
     "element_before": pl.Int64,
+}
+
+
+TRIALS: dict[str, Any] = {
+    "fix": pl.String,
+    "steps": pl.Int64,
+    "saves_usd": pl.Float64,
+    "low_usd": pl.Float64,
+    "high_usd": pl.Float64,
+    "share": pl.Float64,
+    "cache_read_tokens": pl.Int64,
+    "effort": pl.String,
+    "risk": pl.String,
 }
 
 
@@ -133,6 +147,25 @@ def findings_frame(analysis: Analysis) -> pl.DataFrame:
         for found in analysis.findings
     ]
     return pl.DataFrame(rows, schema=FINDINGS, orient="row")
+
+
+def trials_frame(study: Study) -> pl.DataFrame:
+    """One row a fix that was tried alone, in the order of the screen."""
+    rows = [
+        (
+            " and ".join(trial.fixes),
+            trial.steps,
+            trial.saves_usd,
+            trial.low_usd,
+            trial.high_usd,
+            trial.share,
+            trial.read_tokens,
+            trial.effort,
+            trial.risk,
+        )
+        for trial in study.trials
+    ]
+    return pl.DataFrame(rows, schema=TRIALS, orient="row")
 
 
 def blocks_frame(analysis: Analysis) -> pl.DataFrame:

@@ -56,7 +56,7 @@ class Simulator(msgspec.Struct):
     learn: take in what each step reported once it has been predicted. patient: what could have been read at most, had
     nothing expired and every entry been found. scaled: some totals have to be estimated. staggered: nobody starts
     before the entry it could read is written. keep_alive_s: pings that keep every entry alive for so long after its
-    last use; 0 for none.
+    last use; 0 for none. kept_runs: the runs that are pinged, None for all.
     """
 
     learn: bool = True
@@ -64,6 +64,7 @@ class Simulator(msgspec.Struct):
     scaled: bool = False
     staggered: bool = False
     keep_alive_s: float = 0.0
+    kept_runs: frozenset[str] | None = None
     meter: Meter = msgspec.field(default_factory=Meter)
     fronts: Fronts = msgspec.field(default_factory=Fronts)
     entries: dict[object, Entry] = msgspec.field(default_factory=dict)
@@ -103,7 +104,10 @@ class Simulator(msgspec.Struct):
 
     def live(self, entry: Entry, step: Step) -> bool:
         """Whether a step can read an entry."""
-        return self.patient or entry.live(step, self.keep_alive_s, visible=self.staggered)
+        if self.patient:
+            return True
+        pinged = self.kept_runs is None or step.run_id in self.kept_runs
+        return entry.live(step, self.keep_alive_s if pinged else 0.0, visible=self.staggered)
 
     def _learn(self, call: _Call, usage: Usage | None, outcome: Outcome) -> None:
         several = outcome.runs > 1 or (usage is not None and call.cold_runs(usage))

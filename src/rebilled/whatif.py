@@ -18,6 +18,7 @@ ENOUGH = 0.95
 POOR_ERROR = 0.10
 """From this weighted error of the simulated cache reads on, a range is widened and a warning goes with it."""
 _OWN_ERROR = 0.02
+_OWN_TOKENS = 8
 _WIDER = 2.0
 _TRIED = ("breakpoints=rolling", "breakpoints=auto", "ttl=1h", "ttl=mixed", "ttl=5m", "keep-alive=1800")
 
@@ -63,7 +64,11 @@ class Study(msgspec.Struct, frozen=True):
 
 
 class Lab(msgspec.Struct):
-    """A trace made ready for replays: what the simulation has learned of it, and what every step costs as it is."""
+    """A trace made ready for replays: what the simulation has learned of it, and what every step costs as it is.
+
+    unexplained: reads that the rules do not explain, such as of an entry from before the trace. They are kept in every
+    replay, so that they are no part of what a fix saves or loses.
+    """
 
     scene: Scene
     prices: PriceList
@@ -73,16 +78,25 @@ class Lab(msgspec.Struct):
     usual: dict[int, Outcome] = msgspec.field(default_factory=dict)
     usual_usd: dict[int, float] = msgspec.field(default_factory=dict)
     marks: dict[str, MarkUse] = msgspec.field(default_factory=dict)
+    unexplained: dict[int, int] = msgspec.field(default_factory=dict)
     _rates: dict[tuple[int, str, int], Rates | None] = msgspec.field(default_factory=dict)
     _paid: dict[int, float] = msgspec.field(default_factory=dict)
 
     @classmethod
-    def of(cls, results: Sequence[StepResult], load: Loader, prices: PriceList, shared: Mapping[int, Shared]) -> Lab:
-        """The laboratory of an analysed trace."""
-        blind, cache = learned((result.step for result in results), shared)
+    def of(
+        cls,
+        results: Sequence[StepResult],
+        load: Loader,
+        prices: PriceList,
+        shared: Mapping[int, Shared],
+        known: tuple[dict[int, Outcome], Simulator] | None = None,
+    ) -> Lab:
+        """The laboratory of an analysed trace; known: what `learned` gave for it, where that is there already."""
+        blind, cache = known or learned((result.step for result in results), shared)
         lab = cls(Scene(list(results), load, cache.meter), prices, cache, shared, blind)
+        lab.unexplained = _unexplained(results, blind)
         plan = lab.plan()
-        replayed = lab.replay(plan)
+        replayed = (dict(blind), cache) if _exact(results, blind) else lab.replay(plan)
         lab.marks = replayed[1].marked
         lab.usual = replayed[0]
         lab.usual_usd = lab.dollars(plan, replayed)
@@ -95,6 +109,7 @@ class Lab(msgspec.Struct):
     def replay(self, plan: Plan) -> tuple[dict[int, Outcome], Simulator]:
         """The outcomes of a plan, from an empty cache."""
         cache = untouched(self.cache, keep_alive_s=plan.keep_alive_s, staggered=plan.staggered)
+        cache.kept_runs = plan.kept_runs
         originals = {step.number: step for step in self.scene.steps}
         sent = {step.number: step for step in plan.steps}
         found: dict[int, Outcome] = {}
@@ -103,7 +118,7 @@ class Lab(msgspec.Struct):
             same = shared is not None and step is originals[step.number] and sent[shared[0].number] is shared[0]
             outcome = cache.step(step, shared if same else None, plan.totals.get(step.number))
             if outcome is not None:
-                found[step.number] = outcome
+                found[step.number] = _with_read(outcome, self.unexplained.get(step.number, 0))
         return found, cache
 
     def dollars(self, plan: Plan, replayed: tuple[Mapping[int, Outcome], Simulator]) -> dict[int, float]:
@@ -129,7 +144,8 @@ class Lab(msgspec.Struct):
             last = run[-1]
             outcome = outcomes.get(last.number)
             lifetime = max((mark.ttl_s for mark in last.breakpoints), default=0)
-            if outcome is None or not lifetime or last.number not in found:
+            pinged = plan.kept_runs is None or last.run_id in plan.kept_runs
+            if outcome is None or not lifetime or last.number not in found or not pinged:
                 continue
             tokens = outcome.read + outcome.write
             rates = self._rates_of(last, tokens)
@@ -214,6 +230,43 @@ class Lab(msgspec.Struct):
         return wrong / total if total else 0.0
 
 
+def _unexplained(results: Sequence[StepResult], blind: Mapping[int, Outcome]) -> dict[int, int]:
+    """The reported reads that are more than the rules give, by step."""
+    found = {}
+    for result in results:
+        usage, outcome = result.step.usage, blind.get(result.step.number)
+        if usage is None or outcome is None:
+            continue
+        if usage.cache_read_tokens > outcome.read * (1 + _OWN_ERROR) + _OWN_TOKENS:
+            found[result.step.number] = usage.cache_read_tokens
+    return found
+
+
+def _with_read(outcome: Outcome, read: int) -> Outcome:
+    """The outcome with at least so many tokens read, taken from what comes next in the prompt."""
+    more = min(read, outcome.total) - outcome.read
+    if more <= 0:
+        return outcome
+    hour = min(more, outcome.write_1h)
+    five = min(more - hour, outcome.write_5m)
+    return replace(
+        outcome,
+        read=outcome.read + more,
+        write_1h=outcome.write_1h - hour,
+        write_5m=outcome.write_5m - five,
+        uncached=outcome.uncached - (more - hour - five),
+    )
+
+
+def _exact(results: Sequence[StepResult], blind: Mapping[int, Outcome]) -> bool:
+    """Whether every step was predicted to the token, so that a replay that learns nothing gives the same."""
+    for result in results:
+        usage, outcome = result.step.usage, blind.get(result.step.number)
+        if usage is None or outcome is None or outcome.usage(usage.output_tokens) != replace(usage, write_split=True):
+            return False
+    return True
+
+
 def study(lab: Lab, wanted: Iterable[str] = ()) -> Study:
     """The fixes that are wanted, alone and together; without any, all of them, and the best few.
 
@@ -240,6 +293,15 @@ def study(lab: Lab, wanted: Iterable[str] = ()) -> Study:
         marks=lab.marks,
         unpriced=sum(result.cost is None and result.step.usage is not None for result in lab.scene.results),
     )
+
+
+def parsed(wanted: Iterable[str]) -> list[str]:
+    """The names of fixes, also where several stand in one text with commas. Raises InputError for an unknown one."""
+    names = [name.strip() for text in wanted for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in ("all", "best"):
+            parse_fix(name)
+    return names
 
 
 def usual_fixes() -> list[tuple[Fix, str]]:

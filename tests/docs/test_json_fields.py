@@ -82,6 +82,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         diff = json.loads(output(command))
         assert diff["schema"] == "rebilled.diff/1"
         walk(diff, "DIFF", docs, found)
+    studied = json.loads(output("analyze whatif sample_traces/mcp-tools-reshuffled.jsonl --json"))
+    assert studied["schema"] == "rebilled.whatif/1"
+    walk(studied, "WHATIF", docs, found)
     return found
 
 

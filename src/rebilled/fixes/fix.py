@@ -20,6 +20,7 @@ class Plan(msgspec.Struct):
     steps: in time order, those that nothing changes as they are. totals: input tokens where the fix changes them, by
     step number. keep_alive_s: how long pings keep an entry alive after its last use. staggered: nobody starts before
     the entry it could read has been written. routed: steps that would have reached the machine that holds the entry.
+    kept_runs: the runs that are pinged, None for all.
     """
 
     steps: list[Step]
@@ -27,6 +28,7 @@ class Plan(msgspec.Struct):
     keep_alive_s: float = 0.0
     staggered: bool = False
     routed: frozenset[int] = frozenset()
+    kept_runs: frozenset[str] | None = None
 
 
 class Scene(msgspec.Struct):
