@@ -78,6 +78,10 @@ def _still(lab: Lab, finding: Finding) -> Plan:
     hit = set(finding.steps)
     healer = _Healer()
     plan.steps = [healer.heal(step, finding.section if step.number in hit else "") for step in plan.steps]
+    for sent, mended in zip(lab.scene.steps, plan.steps, strict=True):
+        if mended.history is not sent.history and sent.usage is not None:
+            grown = lab.scene.meter.between_histories(sent.model, sent.history, mended.history)
+            plan.totals[sent.number] = max(0, sent.usage.input_tokens + round(grown))
     return plan
 
 
