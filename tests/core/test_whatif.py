@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from builders import NINE, TOOLS, Talk, call_and_result, step, words
 from rebilled.analysis import analyze, link
 from rebilled.errors import InputError
 from rebilled.fixes import FIXES, parse_fix
+from rebilled.model import Record, Source
 from rebilled.pricing import Prices
 from rebilled.reader import read_records
 from rebilled.whatif import Lab, Study, fewest, parsed, study
@@ -173,6 +175,33 @@ def test_the_range_holds_what_is_saved(seed: int, steps: int) -> None:
     for trial in found.trials:
         assert trial.low_usd <= trial.saves_usd
         assert trial.saves_usd <= trial.high_usd or trial.high_usd == pytest.approx(found.reported_usd)
+
+
+def bodyless(number: int, *, read: int, write: int, at: float) -> Record:
+    """One call of a transcript: usage without a body."""
+    usage = {
+        "input_tokens": 4,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": write,
+        "output_tokens": 20,
+    }
+    response = {"id": f"msg_{number}", "model": "claude-sonnet-5", "usage": usage}
+    return Record(
+        source=Source("talk.jsonl", number),
+        body=None,
+        response=json.dumps(response).encode(),
+        meta={"session": "s1", "provider": "anthropic"},
+        started_at=NINE + at,
+    )
+
+
+def test_a_transcript_without_bodies_can_be_asked_for_lifetimes_and_is_told_no_more() -> None:
+    calls = [(0, 20_000, 0.0), (20_000, 500, 30.0), (0, 21_000, 1_200.0), (21_000, 400, 1_230.0)]
+    records = [bodyless(n, read=read, write=write, at=at) for n, (read, write, at) in enumerate(calls, 1)]
+    found = study(made(list(records)))
+    saved = {trial.fixes[0]: trial.saves_usd for trial in found.trials}
+    assert saved["keep-alive=1800"] != 0
+    assert all(saved[name] == 0 for name in ("sort-tools", "move-volatile", "breakpoints=rolling", "keep-history"))
 
 
 # ---- names -------------------------------------------------------------------------------------------------------

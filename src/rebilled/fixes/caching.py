@@ -21,7 +21,9 @@ def breakpoints(_scene: Scene, plan: Plan, value: str) -> Plan:
     """Marks where they serve: `rolling`: tools, system, the last two user turns; `auto`: the last block; or so many."""
     if value not in ("auto", "rolling") and not (value.isdigit() and 1 <= int(value) <= _MOST_MARKS):
         raise InputError(f"breakpoints={value} is not known; write auto, rolling, or a number from 1 to {_MOST_MARKS}")
-    plan.steps = [_marked(step, value) if policy_for(step).marks != "automatic" else step for step in plan.steps]
+    plan.steps = [
+        _marked(step, value) if step.has_body and policy_for(step).marks != "automatic" else step for step in plan.steps
+    ]
     return plan
 
 

@@ -17,6 +17,9 @@ def move_volatile(scene: Scene, plan: Plan, _: str) -> Plan:
     stills: dict[bytes, Section] = {}
     steps = []
     for step in plan.steps:
+        if not step.has_body:
+            steps.append(step)
+            continue
         system, tools = step.sent_system, step.tools
         still = _still(scene, step, "system", system, stills)
         fixed = step if still.digest == system.digest else with_system(step, still)

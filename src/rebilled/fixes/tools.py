@@ -40,6 +40,8 @@ def freeze_tools(scene: Scene, plan: Plan, _: str) -> Plan:
 
 def _meaning(scene: Scene, step: Step) -> tuple[bytes, ...]:
     """What the tools of a step mean, whatever their order and spelling."""
+    if not step.has_body:
+        return ()
     try:
         return tuple(sorted(normal(item.value) for item in scene.load(step).tools))
     except RecordError:
@@ -85,6 +87,8 @@ def defer_tools(scene: Scene, plan: Plan, _: str) -> Plan:
 def _called(scene: Scene, run: list[Step]) -> set[str] | None:
     """The names of the tools that the history of a run's longest step calls; None where it cannot be read."""
     longest = max(run, key=lambda step: step.history.depth)
+    if not longest.has_body:
+        return None
     found: set[str] = set()
     try:
         for item in scene.load(longest).messages:
