@@ -49,7 +49,7 @@ def whatif(
     session: SessionOption = "",
     run: RunOption = "",
 ) -> None:
-    """Replay a trace with fixes applied, alone and together, and price the difference.
+    """Replay a trace with fixes applied, and price the difference.
 
     Fixes: sort-tools, freeze-tools, pin-tool-set, defer-tools, move-volatile, freeze-system, keep-history,
     breakpoints=auto|rolling|1..4, ttl=5m|1h|mixed, keep-alive=SECONDS, pin-model, cache-key, stagger, all, best.
