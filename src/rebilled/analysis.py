@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,7 @@ from rebilled.diagnosis import read_diagnosis, weighed
 from rebilled.errors import RecordError
 from rebilled.evidence import Evidence
 from rebilled.formats import Input, find_inputs, read_input
+from rebilled.formats.bundle import member_size, shut
 from rebilled.healing import with_savings
 from rebilled.lineage import Lineage, Link
 from rebilled.model import Finding, Record, Skip, Step, StepResult, Verdict
@@ -61,13 +62,21 @@ class Analysis(msgspec.Struct):
 # ---- reading -----------------------------------------------------------------------------------------------------
 
 
-def read(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Trace:
-    """The trace in these files, folders and globs; what cannot be read is listed in `skipped`.
+def read(
+    paths: Iterable[str | Path],
+    *,
+    progress: Progress | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> Trace:
+    """The trace in these files, folders, archives and globs; what cannot be read is listed in `skipped`.
+
+    include, exclude: patterns for the files inside folders and archives.
 
     Raises InputError for a path that is not there.
     """
     named = [str(path) for path in paths]
-    inputs = find_inputs(named)
+    inputs = find_inputs(named, include, exclude)
     reader = Reader()
     total = sum(_size(path) for item in inputs if not isinstance(item, Skip) for path in item.paths)
     done = 0
@@ -80,6 +89,7 @@ def read(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Tr
         reader.trace.files += len(item.paths)
         if progress is not None:
             progress(done, total)
+    shut()
     trace = reader.finish()
     trace.paths, trace.bytes = named, total
     link(trace)
@@ -109,7 +119,7 @@ def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size if path != "-" else 0
     except OSError:
-        return 0
+        return member_size(path)
 
 
 def link(trace: Trace) -> Lineage:

@@ -58,7 +58,8 @@ def run(words: list[str]) -> int:
     except typer.TyperException as error:
         return complain(describe_usage(error))
     except RebilledError as error:
-        return complain(str(error))
+        complain(str(error))
+        return error.exit_code
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0

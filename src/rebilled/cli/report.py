@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rebilled.cli.reading import (
+    ClaudeCodeOption,
+    CodexOption,
     ContentOption,
+    ExcludeOption,
+    IncludeOption,
     JsonOption,
+    LogsArgument,
     ModelOption,
-    PathsArgument,
     PricesOption,
     RunOption,
     SessionOption,
@@ -19,6 +23,7 @@ from rebilled.cli.reading import (
     UntilOption,
     WidthOption,
     analyze_paths,
+    logs_of,
     selection_of,
 )
 
@@ -36,7 +41,7 @@ Examples:
 
 
 def report(
-    paths: PathsArgument,
+    paths: LogsArgument = None,
     as_json: JsonOption = False,
     output: Annotated[
         Path | None,
@@ -57,6 +62,10 @@ def report(
     model: ModelOption = "",
     session: SessionOption = "",
     run: RunOption = "",
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    claude_code: ClaudeCodeOption = False,
+    codex: CodexOption = False,
 ) -> None:
     """Report what was billed again, and what to do about it first.
 
@@ -74,8 +83,9 @@ def report(
     options = Options(
         show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=max(0, top)
     )
+    logs = logs_of(paths, claude_code=claude_code, codex=codex)
     wanted = selection_of(since, until, model, session, run)
-    analysis = limit_content(analyze_paths(paths, prices, wanted), show_content)
+    analysis = limit_content(analyze_paths(logs, prices, wanted, (include or (), exclude or ())), show_content)
     data = form.render(analysis, options)
     if output is None:
         emit(data if data.endswith(b"\n") else data + b"\n")

@@ -7,9 +7,13 @@ from typing import Annotated
 import typer
 
 from rebilled.cli.reading import (
+    ClaudeCodeOption,
+    CodexOption,
+    ExcludeOption,
+    IncludeOption,
     JsonOption,
+    LogsArgument,
     ModelOption,
-    PathsArgument,
     PricesOption,
     RunOption,
     SessionOption,
@@ -18,6 +22,7 @@ from rebilled.cli.reading import (
     WidthOption,
     analyze_paths,
     load_prices,
+    logs_of,
     selection_of,
 )
 
@@ -38,7 +43,7 @@ FixOption = Annotated[
 
 
 def whatif(
-    paths: PathsArgument,
+    paths: LogsArgument = None,
     fix: FixOption = None,
     as_json: JsonOption = False,
     prices: PricesOption = None,
@@ -48,6 +53,10 @@ def whatif(
     model: ModelOption = "",
     session: SessionOption = "",
     run: RunOption = "",
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    claude_code: ClaudeCodeOption = False,
+    codex: CodexOption = False,
 ) -> None:
     """Replay a trace with fixes applied, and price the difference.
 
@@ -62,7 +71,9 @@ def whatif(
 
     wanted = parsed(fix or ())
     options = Options(width=screen_width(width), colour=in_colour())
-    analysis = analyze_paths(paths, prices, selection_of(since, until, model, session, run))
+    logs = logs_of(paths, claude_code=claude_code, codex=codex)
+    files = (include or (), exclude or ())
+    analysis = analyze_paths(logs, prices, selection_of(since, until, model, session, run), files)
     found = study(analysis.laboratory(load_prices(prices)), wanted)
     if as_json:
         emit_json(study_object(found))
