@@ -104,7 +104,7 @@ class Reply(msgspec.Struct, frozen=True):
     usage: everything billed. Where one call ran its prompt several times (server tools), `first` is what its own
     prompt read and wrote, and `last` what it left behind; None where they are the usage itself. others: calls billed
     along with it, by model: advisor answers and compactions; they are part of `usage`. rounds: how often the provider
-    ran its own tools within the call, None where that is not logged.
+    ran its own tools within the call, None where that is not logged. odd: counters that cannot be true, read as 0.
     """
 
     usage: Usage | None = None
@@ -119,6 +119,7 @@ class Reply(msgspec.Struct, frozen=True):
     last: Usage | None = None
     others: tuple[tuple[str, Usage], ...] = ()
     rounds: int | None = None
+    odd: tuple[str, ...] = ()
 
 
 class Block(msgspec.Struct, frozen=True):

@@ -53,7 +53,11 @@ def report(
     top: Annotated[
         int,
         typer.Option(
-            "--top", metavar="N", show_default=False, help="Findings to show in full, 3 if not given; JSON has all."
+            "--top",
+            metavar="N",
+            min=0,
+            show_default=False,
+            help="Findings to show in full, 3 if not given; JSON has all.",
         ),
     ] = 3,
     width: WidthOption = None,
@@ -81,7 +85,7 @@ def report(
 
     form = _form(output, as_json=as_json, force=force)
     options = Options(
-        show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=max(0, top)
+        show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=top
     )
     logs = logs_of(paths, claude_code=claude_code, codex=codex)
     wanted = selection_of(since, until, model, session, run)
