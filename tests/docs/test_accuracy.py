@@ -63,7 +63,7 @@ def test_page_is_made_from_every_recording_of_a_folder_each_by_itself(tmp_path: 
     first = Talk()
     records = [step(first, at=0.0), step(first.grown(*call_and_result(1)), read=first.tokens, at=10.0)]
     for name in ("one.jsonl", "inner/two.jsonl"):
-        lines = (b'{"request":%b,"response":%b}\n' % (each.body, each.response) for each in records)
+        lines = (b'{"request":%b,"response":%b}\n' % (each.body or b"", each.response or b"") for each in records)
         (tmp_path / name).write_bytes(b"".join(lines))
     maker = script("make_accuracy_page")
     assert [path.name for path in maker.recordings(tmp_path)] == ["two.jsonl", "one.jsonl"]
