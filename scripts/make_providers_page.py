@@ -120,6 +120,7 @@ _TABLES = (
         ("holds for", "meaning", "disputed"),
     ),
     ("invalidation", "What a change loses:", ("change", "loses", "disputed")),
+    ("overhead", "Tokens that no text of the request accounts for:", ("models", "tokens", "forced", "meaning")),
     ("usage", "How a reply counts:", ("shape", "total", "read", "write")),
     ("note", "Also:", ("rule",)),
 )
@@ -154,6 +155,8 @@ def _cells(row: Row, columns: Sequence[str]) -> Iterator[str]:
             yield f"{_time(row['default_ttl_s'])}, {_time(row['ttl_s'])} where asked for"
         elif column == "holds for":
             yield _held(row)
+        elif column == "forced":
+            yield f"{row['forced_tokens']:,} tokens" if "forced_tokens" in row else ""
         elif column == "when":
             yield f"from {row['from']}" if "from" in row else f"until {row['until']}" if "until" in row else "always"
         else:

@@ -24,7 +24,7 @@ from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
 from rebilled.reader import Reader, shift_system
 from rebilled.shared import Texts
-from rebilled.simulate import Shared, learned
+from rebilled.simulation import Shared, learned
 from rebilled.trace import Trace
 from rebilled.verdict import by_precedence, judge
 from rebilled.whatif import Lab

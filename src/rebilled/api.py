@@ -61,10 +61,17 @@ class Analysis:
 
     @cached_property
     def blocks(self) -> pl.DataFrame:
-        """One row a tool, system entry or new message block of each step, and whether it moved."""
+        """One row a tool, system entry or new message block of each step: its tokens, and whether it moved."""
+        return self.block_tokens()
+
+    def block_tokens(self, *, exact: bool = False) -> pl.DataFrame:
+        """The frame `blocks`; with `exact`, texts are counted by the model's tokenizer where one is installed.
+
+        Raises InputError where the extra `tokenizers` is not installed at all.
+        """
         from rebilled.frames import blocks_frame
 
-        return blocks_frame(self.inner)
+        return blocks_frame(self.inner, exact=exact)
 
     def plot_timeline(self, run_id: str | None = None) -> Figure:
         """Input tokens of every step by how they were billed, with a mark where the prefix broke."""

@@ -132,6 +132,15 @@ class Meter(msgspec.Struct):
             self._rates = calibrate(self.steps)
         return self._rates.get(model)
 
+    def is_fitted(self, model: str) -> bool:
+        """Whether the trace itself has told the rates of a model."""
+        return self._fit_of(model) is not None
+
+    def is_exact(self, model: str) -> bool:
+        """Whether one rate gives every total of a model to a few tokens."""
+        own = self._fit_of(model)
+        return own is not None and own.exact
+
     def rest(self, model: str) -> float:
         """Tokens of every prompt that no block accounts for, such as the opening of the answer; 0 where unknown."""
         own = self._fit_of(model)

@@ -99,6 +99,7 @@ def report(
 
 def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:
     """The form asked for. Raises InputError where the file cannot be written or its extension names none."""
+    from rebilled.cli.output import refuse
     from rebilled.errors import InputError
 
     if output is None or as_json:
@@ -107,8 +108,8 @@ def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:
         form = _json_form() if as_json else _screen_form()
     else:
         form = _form_by_extension(output)
-    if output is not None and output.exists() and not force:
-        raise InputError(f"{str(output)!r} is there already; add -f to replace it")
+    if output is not None and not force:
+        refuse(output)
     return form
 
 

@@ -10,7 +10,7 @@ from rebilled.reports.amount import count, percent, usd
 from rebilled.reports.plain import plain, wrap
 from rebilled.reports.report import Options
 from rebilled.reports.style import Pen
-from rebilled.simulate import MarkUse
+from rebilled.simulation import MarkUse
 from rebilled.whatif import ENOUGH, Study, Trial
 
 _GAIN_USD = 0.00005
