@@ -242,3 +242,13 @@ def test_response_without_a_model_is_named_so() -> None:
     body = {key: value for key, value in Talk().body.items() if key != "model"}
     made = record(body, {"id": "x", "usage": response_of(CHAT, None, ident="x")["usage"]})
     assert any("(no model)" in line for line in lines_of([made, step(Talk(), at=9)]))
+
+
+def test_what_moves_behind_the_first_byte_is_told_in_the_order_to_mend_it() -> None:
+    def both(talk: Talk) -> Talk:
+        return talk.with_(tools=tuple(reversed(talk.tools)), system=("Another prompt. " * 100,))
+
+    text = re.sub(r"\s+", " ", "\n".join(lines_of(two_steps(both))))
+    assert "then mend these next, in this order: $.system" in text
+    alone = "\n".join(lines_of(two_steps(lambda talk: talk.with_(tools=tuple(reversed(talk.tools))))))
+    assert "mend these next" not in alone

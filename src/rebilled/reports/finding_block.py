@@ -18,6 +18,7 @@ _LABEL = 8
 _MOST_PATHS = 3
 _WIDE = 100
 _LEAST_USD = 0.00005
+_MOST_MOVERS = 3
 
 
 def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Options) -> list[str]:
@@ -39,6 +40,9 @@ def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Opt
     if example is not None and example.verdict.contributing:
         named = ", ".join(plain(name) for name in example.verdict.contributing)
         lines += labelled("also", wrap(f"once that is mended, this would still miss: {named}", _inner(width)))
+    behind = movers_behind(example) if mover is not None else ""
+    if behind:
+        lines += labelled("then", wrap(behind, _inner(width)))
     lines += labelled("fix", wrap(plain(finding.remedy), _inner(width)))
     told = savings(finding, analysis)
     if told:
@@ -88,6 +92,20 @@ def price(finding: Finding, *, short: bool = False) -> str:
         money = f", {usd(finding.cacheable_usd)} to save" if finding.cacheable_usd is not None else ""
         return f"{count(finding.repeat_tokens)}{unit} never cached{money}"
     return "nothing re-billed" if finding.rebilled_usd is not None else "cost not known"
+
+
+def movers_behind(example: StepResult | None) -> str:
+    """What else moves behind the first byte, in the order in which to mend it, with what each still hides."""
+    behind = example.verdict.movers[1:] if example is not None else ()
+    movers = [mover for mover in behind if mover.invalidated_tokens]
+    if not movers:
+        return ""
+    named = [
+        f"{cut_middle(plain(mover.json_path or mover.section), 48)} ({count(mover.invalidated_tokens)} tokens behind it)"
+        for mover in movers[:_MOST_MOVERS]
+    ]
+    more = f", and {len(movers) - _MOST_MOVERS} more" if len(movers) > _MOST_MOVERS else ""
+    return f"mend these next, in this order: {'; '.join(named)}{more}"
 
 
 def savings(finding: Finding, analysis: Analysis) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rebilled.analysis import Analysis
 from rebilled.model import Divergence, Finding
 from rebilled.reports.amount import count, percent, steps, usd, whole
-from rebilled.reports.finding_block import diff_command, price, savings, where
+from rebilled.reports.finding_block import diff_command, movers_behind, price, savings, where
 from rebilled.reports.headline import headline
 from rebilled.reports.json import by_cause, totals_object
 from rebilled.reports.overview import skip_line, skip_reasons
@@ -97,6 +97,9 @@ def _finding(place: int, finding: Finding, analysis: Analysis, options: Options)
     mover = example.verdict.divergence if example is not None and finding.json_path is not None else None
     if mover is not None and mover.section == finding.section:
         lines += [f"- where, at step {finding.example}: {code(where(mover, _WIDE))}", *_excerpts(mover, options)]
+    behind = movers_behind(example) if mover is not None else ""
+    if behind:
+        lines.append(f"- then: {escaped(behind)}")
     lines.append(f"- fix: {escaped(finding.remedy)}")
     told = savings(finding, analysis)
     if told:
