@@ -57,7 +57,7 @@ def event(number: int, *, source: str = "agent", second: int = 5, **more: Any) -
 
 
 def action(number: int, answer: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    held = {"tool_call_metadata": {"function_name": "run", "tool_call_id": "t", "model_response": answer}}
+    held: dict[str, Any] = {"tool_call_metadata": {"function_name": "run", "model_response": answer}}
     return event(number, action="run", args={"command": "ls"}, **(held if answer else {}), **more)
 
 
@@ -198,7 +198,12 @@ def test_odd_members_never_raise(tmp_path: Path, odd: Any) -> None:
 
 
 def test_other_logs_are_not_claimed(tmp_path: Path) -> None:
-    for value in (call(source="user", timestamp=1), {"source": "agent", "action": "x"}, {"history": [], "metrics": {}}):
+    others: list[Any] = [
+        call(source="user", timestamp=1),
+        {"source": "agent", "action": "x"},
+        {"history": [], "metrics": {}},
+    ]
+    for value in others:
         with File(str(write(tmp_path, "a.json", value))) as file:
             found = detect(file)
             assert found is None or found.name != "openhands-events"
