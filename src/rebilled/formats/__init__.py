@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from rebilled.errors import RecordError
 from rebilled.formats.file import File
 from rebilled.formats.format import Format
+from rebilled.formats.http_text import is_http
 from rebilled.formats.pairs import MAX_PAIR_BYTES, join_pair
+from rebilled.formats.raw_http import read_pair
 from rebilled.formats.walk import Input, find_inputs
 from rebilled.model import Record, Skip
 from rebilled.registry import Registry
@@ -82,7 +84,8 @@ def _read_pair(path: str, response_path: str) -> Iterator[Record | Skip]:
         with File(response_path) as responses, File(path) as requests:
             joined = responses.size <= MAX_PAIR_BYTES and requests.size <= MAX_PAIR_BYTES
             if joined:
-                yield from join_pair(read_file(requests), responses)
+                both = is_http(requests.head[requests.start :]) and is_http(responses.head[responses.start :])
+                yield from read_pair(requests, responses) if both else join_pair(read_file(requests), responses)
                 return
     except RecordError:
         pass  # the one that cannot be opened says so below

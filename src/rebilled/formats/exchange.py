@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from rebilled.errors import RecordError
 from rebilled.formats.call import build_record
+from rebilled.formats.envelope import NO_CONTEXT
 from rebilled.formats.headers import header_text
 from rebilled.formats.parts import Members, Part
 from rebilled.formats.payload import read_frames, unpack
 from rebilled.formats.request import Request, read_request
 from rebilled.formats.times import moment_of
-from rebilled.model import Json, Record, Source
+from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json
 
 _ASIDE = re.compile(
@@ -28,6 +30,7 @@ class Exchange(msgspec.Struct, frozen=True):
     """What was sent and what came back. Headers in any spelling; times in seconds since 1970 UTC.
 
     body: the request's body, exact where it is as sent. response: the response's body, content encoding and all.
+    error: why there is no response, in the recorder's words.
     """
 
     url: str
@@ -39,24 +42,71 @@ class Exchange(msgspec.Struct, frozen=True):
     started_at: float | None = None
     first_token_at: float | None = None
     ended_at: float | None = None
+    error: str | None = None
 
 
-def read_exchange(exchange: Exchange, source: Source, context: Mapping[str, Json]) -> Record:
+class Recorded(NamedTuple):
+    """An exchange and where it stands."""
+
+    source: Source
+    exchange: Exchange
+
+
+def read_exchanges(items: Iterable[Recorded | Skip], path: str, noun: str) -> Iterator[Record | Skip]:
+    """The LLM calls among the exchanges of a file; the others are counted in one Skip.
+
+    noun: what the file calls its exchanges.
+    """
+    others = total = broken = 0
+    for item in items:
+        if isinstance(item, Skip):
+            broken += 1
+            yield item
+            continue
+        source, exchange = item
+        total += 1
+        try:
+            record, packed = read_exchange(exchange, source, NO_CONTEXT)
+        except RecordError as error:
+            if error.reason == "no_request":
+                others += 1
+            else:
+                yield Skip(path, source.line, error.reason, error.detail)
+            continue
+        yield record
+        if packed is not None:
+            yield Skip(path, source.line, "packed", packed)
+    if others or not total + broken:
+        yield Skip(path, None, "no_request", f"{others} of {total} {noun} are no LLM calls")
+
+
+def read_exchange(exchange: Exchange, source: Source, context: Mapping[str, Json]) -> tuple[Record, str | None]:
     """The record of an exchange; without logged times, from what the response's headers say.
 
-    Raises RecordError `no_request` where it is no LLM call.
+    And what of it cannot be unpacked here, None where all can. Raises RecordError `no_request` where it is no LLM call.
     """
     if _ASIDE.search(exchange.url):
         raise RecordError("no_request", "a call that uses no prompt cache")
     body = _read_body(exchange.body)
+    response, packed = _read_response(exchange)
     outer: dict[str, Json] = {
         "status": exchange.status,
         "response_headers": exchange.response_headers,
-        "response": read_frames(unpack(exchange.response)).decode("utf-8", "replace"),
+        "response": response,
+        **({"error": exchange.error} if exchange.error else {}),
         **_times(exchange),
     }
     wrapper: dict[str, Json] = {"url": exchange.url, "headers": exchange.headers}
-    return build_record(_members(outer), Request(body, _members(wrapper)), source, context)
+    return build_record(_members(outer), Request(body, _members(wrapper)), source, context), packed
+
+
+def _read_response(exchange: Exchange) -> tuple[str, str | None]:
+    """The text of the response; nothing and the reason where it is packed in a way that cannot be undone here."""
+    encoding = header_text(exchange.response_headers, "content-encoding") or ""
+    try:
+        return read_frames(unpack(exchange.response, encoding)).decode("utf-8", "replace"), None
+    except RecordError as error:
+        return "", f"the response is {error.detail}"
 
 
 def _read_body(part: Part | None) -> Part | None:

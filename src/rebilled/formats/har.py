@@ -8,8 +8,7 @@ from typing import Any
 
 from rebilled.errors import RecordError
 from rebilled.formats.elements import read_document, read_elements
-from rebilled.formats.envelope import NO_CONTEXT
-from rebilled.formats.exchange import Exchange, read_exchange
+from rebilled.formats.exchange import Exchange, Recorded, read_exchanges
 from rebilled.formats.file import File
 from rebilled.formats.parts import Part
 from rebilled.formats.payload import decode_base64, unpack
@@ -34,32 +33,29 @@ class Har:
 
     def read(self, file: File) -> Iterator[Record | Skip]:
         """The LLM calls among the entries; the others are counted in one Skip."""
-        others = total = 0
-        for number, part in enumerate(read_elements(read_document(file), ("log", "entries"), file.path), 1):
-            if isinstance(part, Skip):
-                yield part
-                continue
-            total += 1
-            try:
-                yield _read_entry(part, Source(file.path, number, part.at))
-            except RecordError as error:
-                if error.reason == "no_request":
-                    others += 1
-                else:
-                    yield Skip(file.path, number, error.reason, error.detail)
-        if others or not total:
-            yield Skip(file.path, None, "no_request", f"{others} of {total} entries are no LLM calls")
+        yield from read_exchanges(_entries(file), file.path, "entries")
 
 
 FORMAT = Har()
 
 
-def _read_entry(part: Part, source: Source) -> Record:
+def _entries(file: File) -> Iterator[Recorded | Skip]:
+    for number, part in enumerate(read_elements(read_document(file), ("log", "entries"), file.path), 1):
+        if isinstance(part, Skip):
+            yield part
+            continue
+        try:
+            yield Recorded(Source(file.path, number, part.at), _read_entry(part))
+        except RecordError as error:
+            yield Skip(file.path, number, error.reason, error.detail)
+
+
+def _read_entry(part: Part) -> Exchange:
     entry = _as_dict(parse_json(part.text))
     request, response = _as_dict(entry.get("request")), _as_dict(entry.get("response"))
     sent = _content(_as_dict(request.get("postData")))
     started, first, ended = _times(entry)
-    exchange = Exchange(
+    return Exchange(
         url=str(request.get("url") or ""),
         headers=request.get("headers"),
         body=Part(unpack(sent).strip()) if sent else None,
@@ -69,8 +65,8 @@ def _read_entry(part: Part, source: Source) -> Record:
         started_at=started,
         first_token_at=first,
         ended_at=ended,
+        error=response.get("_error"),
     )
-    return read_exchange(exchange, source, NO_CONTEXT)
 
 
 def _as_dict(value: Json) -> dict[str, Any]:

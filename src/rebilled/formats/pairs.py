@@ -10,16 +10,23 @@ from msgspec.structs import replace
 
 from rebilled.errors import RecordError
 from rebilled.formats.call import ID_KEYS, find_answered_id
+from rebilled.formats.exchange import read_date
 from rebilled.formats.file import File
+from rebilled.formats.http_text import Message, is_http, read_messages
 from rebilled.formats.parts import Part, string_of
+from rebilled.formats.payload import unpack
 from rebilled.formats.response import Response, read_response, read_text
 from rebilled.formats.times import SETTLED_KEYS, read_time
-from rebilled.model import Record, Skip
+from rebilled.model import Json, Record, Skip
+from rebilled.spans import dump_json, parse_json
 
 MAX_PAIR_BYTES = 64 << 20
 _REQUEST = re.compile(r"(?<![a-z])(?:requests?|req|prompts?)(?![a-z])", re.IGNORECASE)
 _RESPONSE = re.compile(r"(?<![a-z])(?:responses?|resp?|completions?)(?![a-z])", re.IGNORECASE)
-_SUFFIXES = (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", ".txt", ".sse", ".log", ".body")
+_FLOW = re.compile(r"((?:\d{3}\.){4})(\d{5})-((?:\d{3}\.){4})(\d{5})")
+"""How tcpflow names a file: the address and port that sent, those that received."""
+
+_SUFFIXES = (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", ".txt", ".sse", ".log", ".body", ".http", ".raw")
 
 
 def pair_files(paths: Iterable[str]) -> list[tuple[str, str | None]]:
@@ -43,6 +50,11 @@ def _rest_of_name(path: str, word: re.Pattern[str]) -> str | None:
     """The path without the word and the extensions; None where its file name has no such word, or several."""
     place = Path(path)
     name = place.name
+    flow = _FLOW.search(name)
+    if flow is not None:
+        ends = sorted(((flow[2], flow[1]), (flow[4], flow[3])))
+        to_server = (flow[4], flow[3]) == ends[0]  # a server's port is the lower one
+        return f"{place.parent}/{_FLOW.sub(str(ends), name)}" if to_server == (word is _REQUEST) else None
     for _ in range(3):
         stem, dot, suffix = name.rpartition(".")
         if not stem or dot + suffix.lower() not in _SUFFIXES:
@@ -76,7 +88,10 @@ def _is_bare(item: Record | Skip) -> bool:
 
 
 def read_responses(file: File) -> list[Response]:
-    """The responses in a file: one document or stream, or one a line."""
+    """The responses in a file: one document or stream, one a line, or answers as HTTP has them."""
+    if is_http(file.head[file.start :]):
+        text = file.read(file.start, file.size - file.start)
+        return [_read_answer(message) for message in read_messages(text) if not message.is_request]
     whole = read_text(file.read(file.start, file.size))
     if whole.text is not None or whole.events:
         return [whole]
@@ -90,18 +105,39 @@ def read_responses(file: File) -> list[Response]:
     return found
 
 
+def _read_answer(message: Message) -> Response:
+    try:
+        body = unpack(message.body, message.header("content-encoding"))
+    except RecordError:
+        body = b""  # in an encoding that cannot be undone here
+    held: dict[str, Json] = {
+        "status": message.status or None,
+        "headers": message.headers,
+        "body": body.decode("utf-8", "replace"),
+    }
+    return read_response(Part(dump_json(held)))
+
+
 def answer(record: Record, response: Response) -> Record:
     """A request's record with its response."""
     ended = read_time(response.wrapper, SETTLED_KEYS)
+    started = record.started_at if record.started_at is not None else _answered_at(response)
     return replace(
         record,
         response=response.text,
         events=response.events,
         status=response.status if response.status is not None else record.status,
         error=response.error or record.error,
+        started_at=started,
         ended_at=ended if ended is not None else record.ended_at,
         request_id=record.request_id or _request_id(response),
     )
+
+
+def _answered_at(response: Response) -> float | None:
+    """When the answer began, as its headers say: the best that is known of a call without times."""
+    headers = response.wrapper.get("headers") if response.wrapper is not None else None
+    return read_date(parse_json(headers.text)) if headers is not None else None
 
 
 def _request_id(response: Response) -> str | None:

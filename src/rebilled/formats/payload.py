@@ -17,17 +17,42 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PRELUDE = struct.Struct(">III")
 _TEXT_HEADER = 7
+_HEAD = 512
 
 
-def unpack(raw: bytes) -> bytes:
-    """The body without its content encoding, told by its first bytes; as it is where it has none or is damaged."""
+def unpack(raw: bytes, encoding: str = "") -> bytes:
+    """The body without its content encoding, told by its first bytes; as it is where it has none or is damaged.
+
+    encoding: what the headers call it, since Brotli has no first bytes of its own. Raises RecordError `packed` where
+    the library for that is not installed.
+    """
     if raw.startswith(_GZIP):
         return _inflate(raw, 31)
     if raw.startswith(_ZSTD):
         return _unpack_zstd(raw)
     if raw[:1] == b"\x78" and len(raw) > 2 and (raw[0] << 8 | raw[1]) % 31 == 0:
         return _inflate(raw, 15)
+    if "br" in encoding.lower().replace(",", " ").split() and raw and not _is_text(raw):
+        return _unpack_brotli(raw)
     return raw
+
+
+def _is_text(raw: bytes) -> bool:
+    """Whether a body that its headers call packed was unpacked by the recorder: packed bytes are no UTF-8 for long."""
+    head = raw[:_HEAD].decode("utf-8", "replace")
+    return "\ufffd" not in head[:-1] and not any(character < "\t" for character in head)
+
+
+def _unpack_brotli(raw: bytes) -> bytes:
+    try:
+        import brotli
+    except ImportError:
+        raise RecordError("packed", "packed with Brotli; `pip install 'rebilled[brotli]'` to read it") from None
+    try:
+        found: bytes = brotli.Decompressor().process(raw, output_buffer_limit=MAX_BYTES)
+    except brotli.error:
+        return raw
+    return found[:MAX_BYTES]
 
 
 def _inflate(raw: bytes, window: int) -> bytes:

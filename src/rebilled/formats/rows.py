@@ -29,7 +29,7 @@ def read_rows(
         if isinstance(item, Skip):
             yield item
             continue
-        for row in open_row(_value(item)) if open_row is not None else [_value(item)]:
+        for row in open_row(value_of(item)) if open_row is not None else [value_of(item)]:
             total += 1
             try:
                 if not isinstance(row, dict):
@@ -44,7 +44,8 @@ def read_rows(
         yield Skip(file.path, None, "no_request", f"{others} of {total} {words} are no calls to a model")
 
 
-def _value(entry: Entry) -> Any:
+def value_of(entry: Entry) -> Any:
+    """What an entry holds; None where that is no JSON."""
     try:
         return parse_json(entry.text)
     except RecordError:
@@ -55,6 +56,11 @@ def first_moment(values: Mapping[str, Any], *names: str) -> float | None:
     """The first of these members that is set, as a time."""
     value = next((values[name] for name in names if values.get(name)), None)
     return moment_of(value)
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The value where it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def kept_meta(found: Mapping[str, Json]) -> dict[str, Json]:

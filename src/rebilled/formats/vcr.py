@@ -9,8 +9,7 @@ from typing import Any
 from rebilled.errors import RecordError
 from rebilled.formats.cassette import HEADER, Item, parse_item, split_items, to_json
 from rebilled.formats.elements import read_document, read_elements
-from rebilled.formats.envelope import NO_CONTEXT
-from rebilled.formats.exchange import Exchange, read_exchange
+from rebilled.formats.exchange import Exchange, Recorded, read_exchanges
 from rebilled.formats.file import File
 from rebilled.formats.parts import Part
 from rebilled.formats.payload import decode_base64, unpack
@@ -36,28 +35,13 @@ class Vcr:
 
     def read(self, file: File) -> Iterator[Record | Skip]:
         """The LLM calls among the interactions; the others are counted in one Skip."""
-        others = total = 0
-        for item in _interactions(file):
-            if isinstance(item, Skip):
-                yield item
-                continue
-            source, interaction = item
-            total += 1
-            try:
-                yield _read_interaction(interaction, source)
-            except RecordError as error:
-                if error.reason == "no_request":
-                    others += 1
-                else:
-                    yield Skip(file.path, source.line, error.reason, error.detail)
-        if others or not total:
-            yield Skip(file.path, None, "no_request", f"{others} of {total} interactions are no LLM calls")
+        yield from read_exchanges(_interactions(file), file.path, "interactions")
 
 
 FORMAT = Vcr()
 
 
-def _interactions(file: File) -> Iterator[tuple[Source, dict[str, Any]] | Skip]:
+def _interactions(file: File) -> Iterator[Recorded | Skip]:
     listed = _JSON.match(file.head, file.start)
     if listed is not None:
         yield from _json_interactions(file, listed[1].decode())
@@ -65,14 +49,14 @@ def _interactions(file: File) -> Iterator[tuple[Source, dict[str, Any]] | Skip]:
     for item in split_items(file):
         if isinstance(item, Item):
             try:
-                yield Source(file.path, item.line, item.offset), parse_item(item)
+                yield Recorded(Source(file.path, item.line, item.offset), _read_interaction(parse_item(item)))
             except RecordError as error:
                 yield Skip(file.path, item.line, error.reason, error.detail)
         else:
             yield item
 
 
-def _json_interactions(file: File, key: str) -> Iterator[tuple[Source, dict[str, Any]] | Skip]:
+def _json_interactions(file: File, key: str) -> Iterator[Recorded | Skip]:
     try:
         document = read_document(file)
     except RecordError as error:
@@ -84,20 +68,20 @@ def _json_interactions(file: File, key: str) -> Iterator[tuple[Source, dict[str,
             continue
         try:
             value = parse_json(part.text)
+            interaction = _read_interaction(value if isinstance(value, dict) else {})
         except RecordError as error:
             yield Skip(file.path, number, error.reason, error.detail)
             continue
-        yield Source(file.path, number, part.at), value if isinstance(value, dict) else {}
+        yield Recorded(Source(file.path, number, part.at), interaction)
 
 
-def _read_interaction(interaction: dict[str, Any], source: Source) -> Record:
+def _read_interaction(interaction: dict[str, Any]) -> Exchange:
     request, response = interaction.get("request"), interaction.get("response")
-    if not isinstance(request, dict):
-        raise RecordError("no_request", "an interaction without a request")
+    request = request if isinstance(request, dict) else {}
     response = response if isinstance(response, dict) else {}
     status = response.get("status", response.get("status_code"))
     recorded = interaction.get("recorded_at")
-    exchange = Exchange(
+    return Exchange(
         url=str(request.get("uri") or request.get("url") or ""),
         headers=to_json(request.get("headers")),
         body=_request_body(request),
@@ -106,7 +90,6 @@ def _read_interaction(interaction: dict[str, Any], source: Source) -> Record:
         response=_body_bytes(response),
         ended_at=moment_of(recorded) if isinstance(recorded, str) else None,
     )
-    return read_exchange(exchange, source, NO_CONTEXT)
 
 
 def _request_body(request: dict[str, Any]) -> Part | None:
