@@ -101,7 +101,8 @@ def movers_behind(example: StepResult | None) -> str:
     if not movers:
         return ""
     named = [
-        f"{cut_middle(plain(mover.json_path or mover.section), 48)} ({count(mover.invalidated_tokens)} tokens behind it)"
+        f"{cut_middle(plain(mover.json_path or mover.section), 48)}"
+        f" ({count(mover.invalidated_tokens)} tokens behind it)"
         for mover in movers[:_MOST_MOVERS]
     ]
     more = f", and {len(movers) - _MOST_MOVERS} more" if len(movers) > _MOST_MOVERS else ""
