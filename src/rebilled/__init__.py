@@ -21,11 +21,14 @@ __all__ = [
     "analyze",
     "plot_timeline",
     "read",
+    "simulate",
+    "stable",
     "what_if",
 ]
 
 if TYPE_CHECKING:
-    from rebilled.api import Analysis, WhatIf, analyze, plot_timeline, read, what_if
+    from rebilled import stable
+    from rebilled.api import Analysis, WhatIf, analyze, plot_timeline, read, simulate, what_if
     from rebilled.errors import InputError, RebilledError
     from rebilled.trace import Trace
 
@@ -34,6 +37,7 @@ _HOMES = {
     "analyze": "rebilled.api",
     "plot_timeline": "rebilled.api",
     "read": "rebilled.api",
+    "simulate": "rebilled.api",
     "WhatIf": "rebilled.api",
     "what_if": "rebilled.api",
     "InputError": "rebilled.errors",
@@ -44,10 +48,12 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """The public names, each loaded when first used, so that importing the package costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'rebilled' has no attribute {name!r}")
     import importlib
 
+    if name == "stable":
+        return importlib.import_module("rebilled.stable")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rebilled' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

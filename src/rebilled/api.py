@@ -73,6 +73,13 @@ class Analysis:
 
         return blocks_frame(self.inner, exact=exact)
 
+    @cached_property
+    def simulated(self) -> pl.DataFrame:
+        """One row a step: what the cache rules predict, beside what was reported."""
+        from rebilled.frames import simulated_frame
+
+        return simulated_frame(self.inner)
+
     def plot_timeline(self, run_id: str | None = None) -> Figure:
         """Input tokens of every step by how they were billed, with a mark where the prefix broke."""
         from rebilled.plot import timeline
@@ -106,6 +113,15 @@ def analyze(trace: Trace | Paths, *, prices: str | Path | None = None) -> Analys
 
     source = trace if isinstance(trace, Trace) else read(trace)
     return Analysis(pipeline.analyze(source, Prices.load(Path(prices) if prices is not None else None)))
+
+
+def simulate(trace: Trace | Paths) -> pl.DataFrame:
+    """What each step should have read, written and left uncached by the cache rules, beside what was reported.
+
+    One row a step. A prediction never knows how the step's own tokens were split.
+    Raises InputError for a path that cannot be used.
+    """
+    return analyze(trace).simulated
 
 
 class WhatIf:

@@ -1,4 +1,4 @@
-"""Typed rows as polars frames: steps, findings, blocks. Every schema is declared here, once."""
+"""Typed rows as polars frames: steps, findings, blocks, predictions. Every schema is declared here, once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from rebilled.analysis import Analysis, Judge
+from rebilled.ledger import own_usage
 from rebilled.model import Block, Step, StepResult
 from rebilled.portions import Portion, Portions
 from rebilled.tokenizer import require_tokenizer
@@ -90,6 +91,26 @@ TRIALS: dict[str, Any] = {
 }
 
 
+SIMULATED: dict[str, Any] = {
+    "step": pl.Int64,
+    "run_id": pl.String,
+    "timestamp": pl.Datetime("ms", "UTC"),
+    "provider": pl.String,
+    "api": pl.String,
+    "model": pl.String,
+    "compare_to": pl.Int64,
+    "input_tokens": pl.Int64,
+    "cache_read_tokens": pl.Int64,
+    "cache_write_tokens": pl.Int64,
+    "uncached_input_tokens": pl.Int64,
+    "simulated_read_tokens": pl.Int64,
+    "simulated_write_5m_tokens": pl.Int64,
+    "simulated_write_1h_tokens": pl.Int64,
+    "simulated_uncached_tokens": pl.Int64,
+    "entry_step": pl.Int64,
+    "prompt_runs": pl.Int64,
+    "estimated": pl.Boolean,
+}
 Told = Mapping[tuple[str, int, int], Portion]
 """The tokens of a step's blocks by section, element and block."""
 
@@ -106,7 +127,7 @@ def _step_row(result: StepResult) -> tuple[Any, ...]:
         step.number,
         step.run_id,
         step.sessions[0] if step.sessions else None,
-        round(step.started_at * 1000) if step.started_at is not None else None,
+        _milliseconds(step),
         step.provider,
         step.api,
         step.model,
@@ -132,6 +153,40 @@ def _step_row(result: StepResult) -> tuple[Any, ...]:
         step.source.path,
         step.source.line,
     )
+
+
+def simulated_frame(analysis: Analysis) -> pl.DataFrame:
+    """One row a step: what the cache rules predict, beside what was reported for its own prompt."""
+    return pl.DataFrame([_simulated_row(result) for result in analysis.results], schema=SIMULATED, orient="row")
+
+
+def _simulated_row(result: StepResult) -> tuple[Any, ...]:
+    step, outcome = result.step, result.simulated
+    usage = own_usage(step.usage, step.reply.others) if step.usage is not None else None
+    return (
+        step.number,
+        step.run_id,
+        _milliseconds(step),
+        step.provider,
+        step.api,
+        step.model,
+        step.compare_to,
+        usage.input_tokens if usage else None,
+        usage.cache_read_tokens if usage else None,
+        usage.cache_write_tokens if usage else None,
+        usage.uncached_input_tokens if usage else None,
+        outcome.read if outcome else None,
+        outcome.write_5m if outcome else None,
+        outcome.write_1h if outcome else None,
+        outcome.uncached if outcome else None,
+        outcome.entry if outcome else None,
+        outcome.runs if outcome else None,
+        outcome.estimated if outcome else None,
+    )
+
+
+def _milliseconds(step: Step) -> int | None:
+    return round(step.started_at * 1000) if step.started_at is not None else None
 
 
 def findings_frame(analysis: Analysis) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rebilled
-from builders import ANTHROPIC, CHAT, Talk, call_and_result, judged, step, tools, traced
+from builders import ANTHROPIC, CHAT, Talk, analysed, call_and_result, judged, step, tools, traced
 from rebilled.model import Outcome, Record
 from rebilled.simulation import simulate
 
@@ -112,3 +112,21 @@ def test_report_shows_the_prediction_beside_what_was_reported() -> None:
     assert results[1].simulated.read == FIRST.tokens
     assert results[1].step.usage is not None
     assert results[1].step.usage.cache_read_tokens == 0
+
+
+def test_frame_has_the_prediction_beside_the_report_and_nulls_where_there_is_none() -> None:
+    from rebilled.frames import simulated_frame
+
+    frame = simulated_frame(analysed([step(FIRST), step(SECOND, read=0, at=20), step(THIRD, usage=False, at=30)]))
+    assert frame["simulated_read_tokens"].to_list()[:2] == [0, FIRST.tokens]
+    assert frame["cache_read_tokens"].to_list() == [0, 0, None]
+    assert frame["entry_step"].to_list()[:2] == [None, 1]
+    assert frame["estimated"].to_list() == [False, False, True]
+
+
+def test_public_function_gives_the_same_frame_also_when_the_module_was_loaded_before() -> None:
+    import importlib
+
+    importlib.import_module("rebilled.simulation")
+    frame = rebilled.simulate(SAMPLES / NAMES[0])
+    assert frame.equals(rebilled.analyze(SAMPLES / NAMES[0]).simulated)

@@ -13,7 +13,7 @@ from rebilled.causes.cause import Cause
 from rebilled.cli import COMMANDS
 from rebilled.cli.app import build
 from rebilled.formats import FORMATS
-from rebilled.frames import BLOCKS, FINDINGS, STEPS
+from rebilled.frames import BLOCKS, FINDINGS, SIMULATED, STEPS
 from rebilled.providers import APIS
 
 from .repository import PAGES, name_of, prose, script, tables, text_of
@@ -63,7 +63,10 @@ def test_causes_page_is_current() -> None:
     assert text_of("docs/causes.md") == page, "run python scripts/make_causes_page.py"
 
 
-@pytest.mark.parametrize(("frame", "columns"), [("steps", STEPS), ("findings", FINDINGS), ("blocks", BLOCKS)])
+@pytest.mark.parametrize(
+    ("frame", "columns"),
+    [("steps", STEPS), ("findings", FINDINGS), ("blocks", BLOCKS), ("simulated", SIMULATED)],
+)
 def test_every_column_is_documented_and_every_documented_one_exists(frame: str, columns: dict[str, object]) -> None:
     assert list(tables("docs/python.md")[f"`analysis.{frame}`"]) == list(columns)
 

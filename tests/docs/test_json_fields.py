@@ -18,6 +18,8 @@ SHAPE = re.compile(r"\b[A-Z][A-Z_]{2,}\b")
 SAMPLES = ROOT / "sample_traces"
 DIFFS = ("analyze diff 4 --trace sample_traces/mcp-tools-reshuffled.jsonl --json",)
 
+PAIR = ("mcp-tools-reshuffled", "mcp-tools-stable")
+
 
 def documented() -> dict[str, dict[str, str]]:
     return {name: rows for name, rows in tables("docs/json.md").items() if SHAPE.fullmatch(name)}
@@ -71,6 +73,13 @@ def diagnosed(folder: Path) -> Path:
     return path
 
 
+def copy_of(name: str, folder: Path) -> Path:
+    """A sample trace at a path of its own."""
+    path = folder / f"{name}.jsonl"
+    path.write_bytes((SAMPLES / path.name).read_bytes())
+    return path
+
+
 def misfits(folder: Path) -> Path:
     """A trace with a step that read less than its entry, and one that read what no step has left."""
     lines = []
@@ -106,6 +115,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     calibrated = json.loads(output(f"analyze calibrate {misfits(tmp_path_factory.mktemp('fit'))} --json"))
     assert calibrated["schema"] == "rebilled.calibration/1"
     walk(calibrated, "CALIBRATION", docs, found)
+    for pair in (
+        ("mcp-tools-reshuffled", "mcp-tools-stable"),
+        ("idle-gaps", "idle-gaps"),
+        ("idle-gaps", "model-fallback"),
+    ):
+        one, other = (copy_of(name, tmp_path_factory.mktemp("side")) for name in pair)
+        compared = json.loads(output(f"analyze compare {one} {other} --json"))
+        assert compared["schema"] == "rebilled.compare/1"
+        walk(compared, "COMPARE", docs, found)
     return found
 
 

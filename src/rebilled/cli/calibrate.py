@@ -89,17 +89,9 @@ def _calibration(paths: list[str], wanted: Selection) -> Calibration:
 
 def _form(output: Path | None, *, as_json: bool) -> str:
     """`json`, `html` or `txt`. Raises InputError for an extension that names none of them."""
-    from rebilled.errors import InputError
+    from rebilled.cli.output import form_of
 
-    forms = {".html": "html", ".htm": "html", ".json": "json", ".txt": "txt"}
-    if output is None:
-        return "json" if as_json else "txt"
-    found = forms.get(output.suffix.lower())
-    if found is None:
-        raise InputError(f"-o {str(output)!r}: the extension names no form; use one of .html, .json, .txt")
-    if as_json and found != "json":
-        raise InputError(f"--json and -o {str(output)!r} ask for two forms; drop --json or name a .json file")
-    return found
+    return form_of(output, {".html": "html", ".htm": "html", ".json": "json", ".txt": "txt"}, as_json=as_json)
 
 
 def _render(form: str, found: Calibration, options: object, paths: Sequence[str]) -> bytes:

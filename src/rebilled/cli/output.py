@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from rebilled.errors import InputError
@@ -53,6 +54,22 @@ def emit_json(value: object, *, indent: bool = True) -> None:
 
     options = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if indent else 0)
     emit(orjson.dumps(value, option=options))
+
+
+def form_of(path: Path | None, forms: Mapping[str, str], *, as_json: bool) -> str:
+    """The form that a file's extension asks for, else `json` or `txt`.
+
+    Raises InputError for an extension that names none, and for one that is not what --json asks for.
+    """
+    if path is None:
+        return "json" if as_json else "txt"
+    found = forms.get(path.suffix.lower())
+    if found is None:
+        known = ", ".join(forms)
+        raise InputError(f"-o {str(path)!r}: {path.suffix or 'no extension'} names no form; use one of {known}")
+    if as_json and found != "json":
+        raise InputError(f"--json and -o {str(path)!r} ask for two forms; drop --json or name a .json file")
+    return found
 
 
 def refuse(path: Path) -> None:
