@@ -23,7 +23,8 @@ CODE = re.compile(r"\bRB\d{3}\b")
 
 
 def command_names() -> set[str]:
-    return {info.name for info in build("").registered_commands if info.name}
+    app = build("")
+    return {info.name for info in (*app.registered_commands, *app.registered_groups) if info.name}
 
 
 def documented_commands() -> set[str]:
