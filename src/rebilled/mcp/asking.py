@@ -13,7 +13,7 @@ from rebilled.mcp.legs import Plan
 from rebilled.mcp.probe import run
 from rebilled.mcp.transport import Connect, Connection, Limits
 from rebilled.mcp.transport_http import HttpConnection
-from rebilled.mcp.transport_stdio import StdioConnection
+from rebilled.mcp.transport_stdio import Patience, StdioConnection
 
 
 def limits_of(options: Options) -> Limits:
@@ -23,9 +23,10 @@ def limits_of(options: Options) -> Limits:
 
 def connect_command(command: Sequence[str], environment: Mapping[str, str], limits: Limits) -> Connect:
     """What opens a connection to a new process of a command."""
+    patience = Patience(limits.grace_s)
 
     async def connect() -> Connection:
-        return await StdioConnection.open(command, environment, limits)
+        return await StdioConnection.open(command, environment, limits, patience)
 
     return connect
 

@@ -26,7 +26,9 @@ def na(reason: str, **evidence: object) -> Outcome:
 
 
 def inconclusive(sample: Sample, **evidence: object) -> Outcome:
-    """Could not be told, and what stood in the way."""
+    """Could not be told, and what stood in the way; a server that says it has no tools has nothing to tell."""
+    if sample.toolless:
+        return na("no_tools_capability")
     return Outcome("error", {"reason": sample.fault.verdict if sample.fault else "no_list", **evidence})
 
 

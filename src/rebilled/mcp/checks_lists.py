@@ -262,5 +262,7 @@ def _unless_short(sample: Sample, evidence: Evidence) -> Outcome:
     """Nothing was seen to move: a pass, but only where the whole sample was taken."""
     if sample.whole and sample.unconfirmed is None:
         return Outcome("pass", evidence)
+    if sample.toolless:
+        return na("no_tools_capability")
     reason = sample.fault or sample.unconfirmed
     return Outcome("error", {"reason": reason.verdict if reason else "no_list", **evidence})

@@ -38,7 +38,10 @@ def unique(sample: Sample) -> Outcome:
     if sample.client.revision < _NAMES_SINCE:
         return na("no_rule_before_2025-11-25")
     found = []
-    for listing in sample.listings:
+    whole = [listing for listing in sample.listings if listing.ended == "end"]
+    if not whole:
+        return inconclusive(sample)
+    for listing in whole:
         twice = {name for name, times in Counter(listing.order).items() if times > 1}
         if twice:
             found = [{"tool": at} for at, name in enumerate(listing.order) if name in twice]
@@ -133,7 +136,9 @@ def _valid(
         if fault is not None:
             found.append({"tool": at, "keyword": fault.keyword, "dialect": fault.dialect})
     outcome = _outcome(sample, "fail", found, dialects=dict(dialects))
-    return Outcome("warn", outcome.evidence) if outcome.result == "pass" and dialects["other"] else outcome
+    if outcome.result == "pass" and dialects["other"]:
+        return Outcome("error", {"reason": "dialect_not_known", **outcome.evidence})
+    return outcome
 
 
 def _outcome(sample: Sample, result: Result, found: list[dict[str, Any]], **more: object) -> Outcome:

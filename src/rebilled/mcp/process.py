@@ -7,6 +7,7 @@ import contextlib
 import os
 import secrets
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ MARK = "REBILLED_PROBE"
 _PROC = Path("/proc")
 _ROUNDS = 40
 _ROUND_S = 0.05
+_POLL_S = 0.005
 
 
 class Process:
@@ -45,29 +47,31 @@ class Process:
             raise InputError(f"{command[0]!r}: {reason}; give the command as you would type it, after `--`") from None
         return cls(process, mark)
 
-    async def end(self, *, grace_s: float) -> None:
-        """Close its input, wait, ask it to end, wait, and kill it with all its descendants."""
+    async def end(self, *, grace_s: float) -> bool:
+        """Close its input, wait, ask it to end, wait, and kill it with all its descendants; whether waiting helped."""
+        willing = False
         try:
             if grace_s > 0:
                 self._close_input()
-                if not await self._ended(grace_s):
+                willing = await self.ended(grace_s)
+                if not willing:
                     self._signal(signal.SIGTERM)
-                    await self._ended(grace_s)
+                    await self.ended(grace_s)
         finally:
             await self._kill()
+        return willing
 
     def _close_input(self) -> None:
         with contextlib.suppress(OSError, RuntimeError):
             if self.process.stdin is not None:
                 self.process.stdin.close()
 
-    async def _ended(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self.process.wait()
-        except TimeoutError:
-            return False
-        return True
+    async def ended(self, seconds: float) -> bool:
+        """Whether it ends within so many seconds; waiting for its pipes too would wait for its children."""
+        until = time.monotonic() + seconds
+        while self.process.returncode is None and time.monotonic() < until:
+            await asyncio.sleep(_POLL_S)
+        return self.process.returncode is not None
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -84,7 +88,7 @@ class Process:
             for pid in strays:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            if not strays and await self._ended(_ROUND_S):
+            if not strays and await self.ended(_ROUND_S):
                 break
             await asyncio.sleep(_ROUND_S / 5)
         transport = getattr(self.process, "_transport", None)

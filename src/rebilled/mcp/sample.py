@@ -11,7 +11,7 @@ from rebilled.mcp.artifact import Options
 from rebilled.mcp.client import Client, capabilities_of
 from rebilled.mcp.fault import ProbeError
 from rebilled.mcp.listing import Hints, Listing, Store, hints_of
-from rebilled.mcp.message import Message, members_of, revisions, value_of
+from rebilled.mcp.message import METHOD_NOT_FOUND, Message, members_of, revisions, value_of
 from rebilled.model import Json
 
 
@@ -96,6 +96,12 @@ class Sample(msgspec.Struct):
     def tools_capability(self) -> bool:
         """Whether the server declares that it has tools."""
         return isinstance(self.capabilities.get("tools"), dict)
+
+    @property
+    def toolless(self) -> bool:
+        """Whether it neither declares tools nor lists any."""
+        refused = self.fault is not None and self.fault.code == METHOD_NOT_FOUND
+        return refused and not self.listings and not self.tools_capability
 
     @property
     def list_changed(self) -> bool:

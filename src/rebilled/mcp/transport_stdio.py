@@ -16,15 +16,23 @@ from rebilled.mcp.process import Process
 from rebilled.mcp.transport import LIST_CHANGED, Limits, Tally
 
 _CHUNK = 1 << 16
+_IMPATIENT_S = 0.5
+
+
+class Patience(msgspec.Struct):
+    """How long the next process of a server may take to end: less, once one of them did not end when it should."""
+
+    grace_s: float
 
 
 class StdioConnection:
     """One process, spoken to in lines. A background task reads; an answer goes to the request with its id."""
 
-    def __init__(self, process: Process, limits: Limits) -> None:
+    def __init__(self, process: Process, limits: Limits, patience: Patience) -> None:
         self.tally = Tally()
         self._process = process
         self._limits = limits
+        self._patience = patience
         self._waiting: dict[bytes, asyncio.Future[Message]] = {}
         self._until: tuple[str, asyncio.Future[Message]] | None = None
         self._fault: ProbeError | None = None
@@ -34,9 +42,11 @@ class StdioConnection:
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls, command: Sequence[str], environment: Mapping[str, str], limits: Limits) -> StdioConnection:
+    async def open(
+        cls, command: Sequence[str], environment: Mapping[str, str], limits: Limits, patience: Patience
+    ) -> StdioConnection:
         """Start the process. Raises InputError where it cannot be run."""
-        return cls(await Process.start(command, environment), limits)
+        return cls(await Process.start(command, environment), limits, patience)
 
     async def request(
         self,
@@ -78,7 +88,11 @@ class StdioConnection:
         """End the process, at once where it misbehaved."""
         del headers
         try:
-            await self._process.end(grace_s=0 if self._fault else self._limits.grace_s)
+            patience = self._patience
+            if self._fault is not None:
+                await self._process.end(grace_s=0)
+            elif not await self._process.end(grace_s=patience.grace_s):
+                patience.grace_s = min(patience.grace_s, _IMPATIENT_S)
         finally:
             self._reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -141,9 +155,7 @@ class StdioConnection:
             await self._take(bytes(rest))
 
     async def _describe_end(self) -> ProbeError:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.grace_s):
-                await self._process.process.wait()
+        await self._process.ended(self._limits.grace_s)
         code = self._process.process.returncode
         if code is None:
             return ProbeError("server_ended", "the server closed its standard output")

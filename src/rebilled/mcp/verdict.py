@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rebilled.mcp.checks_hints import SCOPES, scope_word, valid_ttl
 from rebilled.mcp.listing import Hints
-from rebilled.mcp.message import METHOD_NOT_FOUND
 from rebilled.mcp.sample import Sample
 
 HINTED = (
@@ -22,7 +21,7 @@ def verdict_of(sample: Sample) -> str:
     """The class of a leg; of a leg that was cut short, the class of what cut it."""
     fault = sample.fault
     if fault is not None:
-        if fault.code == METHOD_NOT_FOUND and not sample.tools_capability:
+        if sample.toolless:
             return "no_tools_capability"
         return f"list_failed_{fault.status}" if fault.verdict.startswith("http_") else fault.verdict
     if not sample.listings:
