@@ -8,18 +8,24 @@ import typer
 
 from rebilled.cli.value import QuickCommand, QuickGroup
 
-SUBCOMMANDS = {"probe": "rebilled.cli.mcp_probe"}
+SUBCOMMANDS = {
+    "probe": "rebilled.cli.mcp_probe",
+    "lint": "rebilled.cli.mcp_lint",
+    "tee": "rebilled.cli.mcp_tee",
+}
 """The commands of the group and their modules; each module has a function of the command's name."""
 
 EXAMPLES = """\b
 Examples:
   analyze mcp probe -- uvx mcp-server-time
   analyze mcp probe http://127.0.0.1:8000/mcp
+  analyze mcp lint tools.json
+  analyze mcp tee -- uvx mcp-server-time
 """
 
 
 def mcp() -> None:
-    """Ask MCP servers whether their tool lists hold still."""
+    """Ask MCP servers whether their tool lists hold still, check tool definitions, and record what is said."""
 
 
 def group() -> typer.Typer:
@@ -28,5 +34,7 @@ def group() -> typer.Typer:
     app.callback(epilog=EXAMPLES)(mcp)
     for name, place in SUBCOMMANDS.items():
         module = importlib.import_module(place)
-        app.command(name, cls=QuickCommand, epilog=getattr(module, "EXAMPLES", None))(getattr(module, name))
+        settings = getattr(module, "SETTINGS", None)
+        epilog = getattr(module, "EXAMPLES", None)
+        app.command(name, cls=QuickCommand, epilog=epilog, context_settings=settings)(getattr(module, name))
     return app

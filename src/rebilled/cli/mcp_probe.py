@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rebilled.cli.mcp_target import environment_of, headers_of, within
 from rebilled.cli.reading import JsonOption, WidthOption
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ Examples:
 """
 
 NOT_MEASURED, NEEDS_CREDENTIALS, UNREACHABLE = 2, 3, 4
-_INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "SYSTEMROOT", "APPDATA", "LOCALAPPDATA", "TEMP")
 _MOST_CONNECTIONS, _MOST_LISTS, _MOST_AT_ONCE = 20, 100, 8
 
 
@@ -114,13 +113,13 @@ def probe(
     remote = is_url(target)
     _check_use(remote, header, env, read, all_lists=all_lists)
     options = _options(
-        connections=_within("--connections", connections or (5 if thorough else 3), 1, _MOST_CONNECTIONS),
-        lists=_within("--lists", lists or (5 if thorough else 3), 1, _MOST_LISTS),
-        pause_ms=_within("--pause", pause, 0, 60_000),
-        timeout_ms=_within("--timeout", timeout, 1, 600) * 1000,
-        deadline_ms=_within("--deadline", deadline, 1, 3600) * 1000,
+        connections=within("--connections", connections or (5 if thorough else 3), 1, _MOST_CONNECTIONS),
+        lists=within("--lists", lists or (5 if thorough else 3), 1, _MOST_LISTS),
+        pause_ms=within("--pause", pause, 0, 60_000),
+        timeout_ms=within("--timeout", timeout, 1, 600) * 1000,
+        deadline_ms=within("--deadline", deadline, 1, 3600) * 1000,
         revisions=_revisions(revision or ()),
-        concurrent=_within("--concurrent", concurrent, 2, _MOST_AT_ONCE) if concurrent else 0,
+        concurrent=within("--concurrent", concurrent, 2, _MOST_AT_ONCE) if concurrent else 0,
         vary_capabilities=vary_capabilities,
         all_lists=all_lists,
         reads=len(read or ()),
@@ -144,14 +143,6 @@ def probe(
 
 
 # ---- options ---------------------------------------------------------------------------------------------------------
-
-
-def _within(option: str, value: int, least: int, most: int) -> int:
-    from rebilled.errors import InputError
-
-    if not least <= value <= most:
-        raise InputError(f"{option} {value} is out of range; choose {least:,} to {most:,}")
-    return value
 
 
 def _options(**values: object) -> Options:
@@ -198,31 +189,6 @@ def _check_use(
         raise InputError("--read is for --all-lists; add it")
 
 
-def _headers(given: list[str]) -> dict[str, str]:
-    from rebilled.errors import InputError
-
-    headers = {}
-    for line in given:
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip() or not value.strip() or not line.isprintable():
-            raise InputError("--header wants 'NAME: VALUE' in one line, such as 'Authorization: Bearer ...'")
-        headers[name.strip().lower()] = value.strip()
-    return headers
-
-
-def _environment(given: list[str]) -> dict[str, str]:
-    """A few variables of our own that programs need, and those that the user gives."""
-    from rebilled.errors import InputError
-
-    chosen = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    for word in given:
-        name, equals, value = word.partition("=")
-        if not name or (not equals and name not in os.environ):
-            raise InputError(f"--env {name!r} is not set here; give its value as NAME=VALUE, or set it before")
-        chosen[name] = value if equals else os.environ[name]
-    return chosen
-
-
 # ---- asking ----------------------------------------------------------------------------------------------------------
 
 
@@ -237,7 +203,7 @@ def _ask_url(
     limits, address = limits_of(options), without_user(url)
     return ask(
         server,
-        connect_url(address, _headers(header), limits, __version__),
+        connect_url(address, headers_of(header), limits, __version__),
         options,
         version=__version__,
         clock=time.time,
@@ -256,7 +222,7 @@ def _ask_command(
 
     return ask(
         server_run_by(command, name),
-        connect_command(command, _environment(env), limits_of(options)),
+        connect_command(command, environment_of(env), limits_of(options)),
         options,
         version=__version__,
         clock=time.time,

@@ -28,7 +28,10 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How it was probed. credentials: whether headers or environment were given."""
+    """How it was probed. credentials: whether headers or environment were given.
+
+    recorded: whether the lists were read in a recording of another client.
+    """
 
     connections: int = 3
     lists: int = 3
@@ -45,6 +48,7 @@ class Options(msgspec.Struct, frozen=True):
     reads: int = 0
     negative: bool = False
     credentials: bool = False
+    recorded: bool = False
 
 
 class ToolFact(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -168,17 +168,47 @@ async def walk(
         result = _result(answer, method)
         ms += answer.ms
         taken += len(answer.result or b"")
-        raw, found = _items(result, method)
+        raw, found = items_of(result, method)
         raws.append(raw)
         items += [store.item(bytes(item)) for item in found]
         pages.append(hints_of(result, found))
         ended, params = _next(result, asked, len(pages), len(items), bounds)
         if taken > bounds.max_bytes:
             raise ProbeError("too_large", f"a list is longer than {bounds.max_bytes:,} bytes")
-    listing = Listing(
-        method=method,
+    listing = listing_of(
+        method,
         connection=session.number,
         n=session.lists,
+        at=at,
+        phase=phase,
+        raws=raws,
+        items=items,
+        pages=pages,
+        ended=ended,
+        ms=ms,
+    )
+    session.lists += 1
+    return listing
+
+
+def listing_of(
+    method: str,
+    *,
+    connection: int,
+    n: int,
+    at: int,
+    raws: Sequence[bytes],
+    items: Sequence[Item],
+    pages: Sequence[Hints],
+    ms: float,
+    phase: Phase = "sample",
+    ended: str = "end",
+) -> Listing:
+    """The list that these pages make."""
+    return Listing(
+        method=method,
+        connection=connection,
+        n=n,
         at=at,
         phase=phase,
         items=tuple(items),
@@ -188,8 +218,6 @@ async def walk(
         ended=ended,
         ms=ms,
     )
-    session.lists += 1
-    return listing
 
 
 def _next(
@@ -225,7 +253,8 @@ def _result(answer: Message, method: str) -> dict[str, msgspec.Raw]:
     return members_of(answer.result)
 
 
-def _items(result: Mapping[str, msgspec.Raw], method: str) -> tuple[bytes, list[msgspec.Raw]]:
+def items_of(result: Mapping[str, msgspec.Raw], method: str) -> tuple[bytes, list[msgspec.Raw]]:
+    """The list in a result as it came, and its elements. Raises ProbeError where there is none."""
     raw = bytes(result.get(ITEMS[method], b""))
     try:
         return raw, _LIST.decode(raw)

@@ -111,7 +111,9 @@ class Sample(msgspec.Struct):
 
     @property
     def wanted(self) -> int:
-        """How many lists the plan asks for, without confirmation."""
+        """How many lists the plan asks for, without confirmation; of a recording, those that are there."""
+        if self.options.recorded:
+            return max(1, len(self.listings))
         return self.options.connections * self.options.lists
 
     @property

@@ -116,11 +116,12 @@ def schema_fault(schema: Json) -> SchemaFault | None:
 
 
 class Annotation(NamedTuple):
-    """One `x-mcp-header`: its value, the schema that it stands on, and whether only `properties` lead there."""
+    """One `x-mcp-header`: its value, the schema it stands on, and where; reachable: `properties` alone lead there."""
 
     value: Json
     schema: dict[str, Json]
     reachable: bool
+    path: tuple[str | int, ...] = ()
 
 
 def header_faults(schema: Json) -> list[int]:
@@ -133,11 +134,12 @@ def header_faults(schema: Json) -> list[int]:
     names = [item.value.lower() for item in found if isinstance(item.value, str)]
     broken = {4} if len(set(names)) < len(names) else set()
     for item in found:
-        broken |= _annotation_faults(item)
+        broken |= annotation_faults(item)
     return sorted(broken)
 
 
-def _annotation_faults(item: Annotation) -> set[int]:
+def annotation_faults(item: Annotation) -> set[int]:
+    """The rules that one annotation breaks by itself: all but 4."""
     found = set()
     if not isinstance(item.value, str) or not item.value:
         found.add(1)
@@ -155,28 +157,44 @@ def _annotation_faults(item: Annotation) -> set[int]:
 
 def header_annotations(schema: Json) -> Iterator[Annotation]:
     """Every annotation that stands on a schema; a property of that name, or a value in `enum`, is none."""
-    if isinstance(schema, dict):
-        yield from _annotations(schema, below_root=False, reachable=True)
+    for inner in subschemas(schema):
+        if HEADER in inner.schema:
+            yield Annotation(inner.schema[HEADER], inner.schema, inner.reachable and bool(inner.path), inner.path)
 
 
-def _annotations(schema: Json, *, below_root: bool, reachable: bool) -> Iterator[Annotation]:
+# ---- the schemas in a schema -----------------------------------------------------------------------------------------
+
+
+class Subschema(NamedTuple):
+    """A schema in a schema, itself included: the keys that lead to it; reachable: they are `properties` only."""
+
+    schema: dict[str, Json]
+    path: tuple[str | int, ...]
+    reachable: bool = True
+
+
+def subschemas(schema: Json) -> Iterator[Subschema]:
+    """Every object in a schema that is a schema itself, the whole first, each behind the one that holds it."""
     if not isinstance(schema, dict):
         return
-    if HEADER in schema:
-        yield Annotation(schema[HEADER], schema, reachable and below_root)
-    for keyword, value in schema.items():
-        if keyword == "properties" and isinstance(value, dict):
-            for child in value.values():
-                yield from _annotations(child, below_root=True, reachable=reachable)
-        else:
-            for child in _subschemas(keyword, value):
-                yield from _annotations(child, below_root=True, reachable=False)
+    waiting = [Subschema(schema, ())]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        inner = [child for keyword, value in found.schema.items() for child in _children(found, keyword, value)]
+        waiting += reversed(inner)
 
 
-def _subschemas(keyword: str, value: Json) -> Iterator[Json]:
-    if keyword in _NAMED_SCHEMAS and isinstance(value, dict):
-        yield from value.values()
-    elif keyword in _SEVERAL_SCHEMAS and isinstance(value, list):
-        yield from value
+def _children(holder: Subschema, keyword: str, value: Json) -> Iterator[Subschema]:
+    """The schemas that one member of a schema holds."""
+    path = (*holder.path, keyword)
+    places: list[tuple[tuple[str | int, ...], Json]] = []
+    if isinstance(value, dict) and (keyword == "properties" or keyword in _NAMED_SCHEMAS):
+        places = [((*path, key), child) for key, child in value.items()]
+    elif isinstance(value, list) and keyword in _SEVERAL_SCHEMAS:
+        places = [((*path, place), child) for place, child in enumerate(value)]
     elif keyword in _ONE_SCHEMA:
-        yield value
+        places = [(path, value)]
+    for where, child in places:
+        if isinstance(child, dict):
+            yield Subschema(child, where, holder.reachable and keyword == "properties")
