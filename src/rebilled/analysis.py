@@ -17,7 +17,7 @@ from rebilled.evidence import Evidence
 from rebilled.formats import Input, find_inputs, read_input
 from rebilled.ledger import extra_usd, own_usage, paid_ledger, token_ledger, with_others
 from rebilled.lineage import Lineage, Link
-from rebilled.model import Finding, Rates, Record, Skip, Step, StepResult, Usage, Verdict
+from rebilled.model import Finding, ProbeMatch, Rates, Record, Skip, Step, StepResult, Usage, Verdict
 from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
 from rebilled.providers.policy import policy_for
@@ -64,7 +64,10 @@ class PriceList(Protocol):
 
 
 class Analysis(msgspec.Struct):
-    """Everything found about a trace: one result a step, and the findings, dearest first."""
+    """Everything found about a trace: one result a step, and the findings, dearest first.
+
+    probes: those of MCP servers that were given with it, and whose tools they found here.
+    """
 
     trace: Trace
     results: list[StepResult]
@@ -72,6 +75,7 @@ class Analysis(msgspec.Struct):
     price_source: str
     price_date: str
     unpriced_models: list[str] = msgspec.field(default_factory=list)
+    probes: tuple[ProbeMatch, ...] = ()
 
     def result(self, number: int) -> StepResult:
         """The result of the step with this number, counted from 1."""

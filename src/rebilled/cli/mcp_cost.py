@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rebilled.mcp.cost import Block, Reshuffle
+    from rebilled.mcp.artifact import Probe
+    from rebilled.mcp.cost_fact import Block, Reshuffle
     from rebilled.trace import Trace
 
 ModelOption = Annotated[
@@ -58,3 +59,16 @@ def cost_of(
     if not sizes:
         return block, None
     return block, reshuffle_of(block, load_prices(prices), model=model, prefix_tokens=prefix_tokens, usual=usual)
+
+
+def with_cost(
+    found: Probe, model: str | None, prefix_tokens: int | None, paths: list[str] | None, prices: Path | None
+) -> Probe:
+    """The probe with the cost of the tools of its last leg, where it has any. Raises InputError as `cost_of` does."""
+    from msgspec.structs import replace
+
+    from rebilled.mcp.cost import sizes_in
+
+    tools = next((leg.tools for leg in reversed(found.legs) if leg.tools), ())
+    block, reshuffle = cost_of(sizes_in(tools), model, prefix_tokens, paths, prices)
+    return replace(found, block=block, reshuffle=reshuffle) if tools else found

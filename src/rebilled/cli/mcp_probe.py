@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rebilled.cli.mcp_cost import ModelOption, PrefixOption, TraceOption, with_cost
+from rebilled.cli.mcp_recorded import judge_files
 from rebilled.cli.mcp_target import environment_of, headers_of, within
-from rebilled.cli.reading import JsonOption, WidthOption
+from rebilled.cli.reading import JsonOption, PricesOption, WidthOption
 
 if TYPE_CHECKING:
     from rebilled.mcp.artifact import Options, Probe
@@ -22,6 +24,7 @@ Examples:
   analyze mcp probe --env GITHUB_TOKEN -- npx -y @acme/mcp-github --read-only
   analyze mcp probe https://mcp.example.com/mcp --header "Authorization: Bearer $TOKEN"
   analyze mcp probe http://127.0.0.1:8000/mcp --thorough --all-lists -o jira.json
+  analyze mcp probe --from-tee jira.tee.jsonl --model claude-sonnet-5 --prefix-tokens 60000
 """
 
 NOT_MEASURED, NEEDS_CREDENTIALS, UNREACHABLE = 2, 3, 4
@@ -29,7 +32,7 @@ _MOST_CONNECTIONS, _MOST_LISTS, _MOST_AT_ONCE = 20, 100, 8
 
 
 def probe(
-    target: Annotated[list[str], typer.Argument(metavar="URL | -- COMMAND ARGS...", hidden=True)],
+    target: Annotated[list[str] | None, typer.Argument(metavar="URL | -- COMMAND ARGS...", hidden=True)] = None,
     as_json: JsonOption = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to a file as well.")
@@ -89,6 +92,14 @@ def probe(
     plain_http: Annotated[
         bool, typer.Option("--plain-http", help="Allow a http URL that is not on this machine.")
     ] = False,
+    from_tee: Annotated[
+        list[str] | None,
+        typer.Option("--from-tee", metavar="FILE", help="Ask nobody: judge the lists in a recording of `mcp tee`."),
+    ] = None,
+    model: ModelOption = None,
+    prefix_tokens: PrefixOption = None,
+    trace: TraceOption = None,
+    prices: PricesOption = None,
     fail_on: Annotated[
         Literal["warn", "fail"] | None,
         typer.Option("--fail-on", metavar="warn|fail", help="Exit with 1 where a check says so, or worse."),
@@ -105,11 +116,13 @@ def probe(
     """
     from rebilled.cli.output import emit, emit_text, in_colour, save, screen_width
     from rebilled.mcp.target import is_url
+    from rebilled.reports.mcp_cost_lines import probe_cost_lines
     from rebilled.reports.probe_lines import probe_lines
     from rebilled.reports.style import Pen
 
     columns = screen_width(width)
     _check_output(output, force=force)
+    target = _target(target, from_tee)
     remote = is_url(target)
     _check_use(remote, header, env, read, all_lists=all_lists)
     options = _options(
@@ -126,20 +139,33 @@ def probe(
         negative=negative,
         credentials=bool(header or env),
     )
-    if remote:
+    if from_tee:
+        found = judge_files(from_tee, name)
+    elif remote:
         found = _ask_url(target[0], name, options, header or [], read or [], plain_http=plain_http)
     else:
         found = _ask_command(target, name, options, env or [], read or [])
+    found = with_cost(found, model, prefix_tokens, trace, prices)
     data = _encode(found)
     if output is not None:
         save(output, data, overwrite=force)
     if as_json:
         emit(data)
     else:
-        emit_text("\n".join(probe_lines(found, columns, Pen(in_colour()))))
+        emit_text("\n".join([*probe_lines(found, columns, Pen(in_colour())), *probe_cost_lines(found, columns)]))
     code = _exit_code(found, fail_on)
     if code:
         raise typer.Exit(code)
+
+
+def _target(target: list[str] | None, from_tee: list[str] | None) -> list[str]:
+    """What to ask. Raises InputError where there is nothing, or a recording as well."""
+    from rebilled.errors import InputError
+
+    if bool(target) == bool(from_tee):
+        both = "a recording is judged alone" if target else "there is nothing to ask"
+        raise InputError(f"{both}; give a URL, or a command after `--`, or --from-tee FILE")
+    return target or ["-"]
 
 
 # ---- options ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ from rebilled.cli.reading import (
 )
 
 if TYPE_CHECKING:
+    from rebilled.analysis import Analysis
     from rebilled.reports import Report
 
 EXAMPLES = """\b
@@ -31,6 +33,7 @@ Examples:
   analyze report logs/ --top 5
   analyze report logs/ --json > report.json
   analyze report logs/ -o report.md --show-content none
+  analyze report logs/ --mcp jira.json --mcp github=recorded.tee.jsonl
   zcat big.jsonl.gz | analyze -
 """
 
@@ -57,6 +60,14 @@ def report(
     model: ModelOption = "",
     session: SessionOption = "",
     run: RunOption = "",
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mcp",
+            metavar="[NAME=]FILE",
+            help="A probe or recording of an MCP server, to name the fault behind tools that moved; may be given again.",
+        ),
+    ] = None,
 ) -> None:
     """Report what was billed again, and what to do about it first.
 
@@ -75,12 +86,24 @@ def report(
         show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=max(0, top)
     )
     wanted = selection_of(since, until, model, session, run)
-    analysis = limit_content(analyze_paths(paths, prices, wanted), show_content)
+    analysis = limit_content(_joined(analyze_paths(paths, prices, wanted), mcp or ()), show_content)
     data = form.render(analysis, options)
     if output is None:
         emit(data if data.endswith(b"\n") else data + b"\n")
     else:
         save(output, data, overwrite=force)
+
+
+def _joined(analysis: Analysis, files: Sequence[str]) -> Analysis:
+    """The analysis with the servers behind moved tools, and what probes say of them."""
+    from rebilled.servers import with_servers
+
+    if not files:
+        return with_servers(analysis)
+    from rebilled.mcp.joining import join
+    from rebilled.mcp.witness_file import load_witness
+
+    return join(analysis, [load_witness(file) for file in files])
 
 
 def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from rebilled.mcp.cost_fact import Block, Reshuffle
+
 SCHEMA = "rebilled.mcp-probe/1"
 Result = Literal["pass", "warn", "fail", "na", "error"]
 Level = Literal["MUST", "MUST NOT", "SHOULD", "cost", "info", "robust", "review"]
@@ -196,7 +198,10 @@ class Scores(msgspec.Struct, frozen=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """A whole probe. verdict: `measured`, or the class of what kept it from being; complete: whether all legs are."""
+    """A whole probe. verdict: `measured`, or the class of what kept it from being; complete: whether all legs are.
+
+    block: the tools of the last leg in a prompt; reshuffle: what another order of them re-bills.
+    """
 
     schema: str
     version: str
@@ -211,6 +216,8 @@ class Probe(msgspec.Struct, frozen=True):
     scores: Scores
     power: Power
     not_claimed: tuple[str, ...]
+    block: Block | None = None
+    reshuffle: Reshuffle | None = None
 
 
 def load(data: bytes) -> Probe:

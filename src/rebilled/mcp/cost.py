@@ -12,11 +12,11 @@ import msgspec
 
 from rebilled.analysis import PriceList, rates_of
 from rebilled.figures import cached_tokens
+from rebilled.mcp.artifact import ToolFact
+from rebilled.mcp.cost_fact import Block, Reshuffle, TokenBasis
 from rebilled.model import Rates, Step
 from rebilled.providers.policy import gpt_version, policy_of
 from rebilled.trace import Trace
-
-TokenBasis = Literal["calibrated", "estimated"]
 
 BYTES_PER_TOKEN = {"claude": 3.62, "claude-4.7": 2.78, "other": 3.95}
 """Bytes of tool definitions per token: Claude up to 4.6, Claude from 4.7 on, and OpenAI's o200k for all others.
@@ -27,6 +27,7 @@ Estimates on the tool lists of real servers, 2026-11; the vocabulary of Claude i
 _UNKNOWN = 3.62
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2}))?(?!\d)")
 _HOUR = 3600
+_AROUND_BYTES = 64
 _PLAUSIBLE = (1.5, 6.0)
 """Bytes that a token of text can have; a prompt beyond that holds media, or is only partly in the log."""
 
@@ -37,37 +38,6 @@ class Ratio(msgspec.Struct, frozen=True):
     bytes_per_token: float
     method: TokenBasis
     basis: str
-
-
-class Block(msgspec.Struct, frozen=True):
-    """A tool list in a prompt. bytes: of the definitions; method, basis: how its tokens were told."""
-
-    tools: int
-    bytes: int
-    tokens: int
-    method: TokenBasis
-    bytes_per_token: float
-    basis: str
-
-
-class Reshuffle(msgspec.Struct, frozen=True):
-    """What is billed again when the tools come in another order, at most: everything behind the first that moved.
-
-    prefix_tokens: what had been cached; prefix_from: `given`, `trace`, or `tools` where only the tools are known.
-    usd: above the price of a cache read, None where the model has no price or none is named; rate: which rate is paid.
-    """
-
-    model: str | None
-    prefix_tokens: int
-    prefix_from: Literal["given", "trace", "tools"]
-    steps: int | None
-    usd: float | None
-    usd_per_100: float | None
-    rate: Literal["cache_write_5m", "cache_write_1h", "uncached_input"] | None
-    paid_usd_per_mtok: float | None
-    read_usd_per_mtok: float | None
-    price_source: str | None
-    price_date: str | None
 
 
 class Usual(msgspec.Struct, frozen=True):
@@ -113,6 +83,14 @@ def block_of(sizes: Sequence[int], ratio: Ratio) -> Block:
         bytes_per_token=round(ratio.bytes_per_token, 3),
         basis=ratio.basis,
     )
+
+
+def sizes_in(tools: Sequence[ToolFact]) -> list[int]:
+    """What each tool of a probe takes of a prompt, in bytes: its description and its schema of the arguments.
+
+    Its name is not known there; with the keys it is taken for 64 bytes.
+    """
+    return [_AROUND_BYTES + (tool.description_bytes or 0) + (tool.input_schema_bytes or 0) for tool in tools]
 
 
 # ---- a trace ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from rebilled.mcp import (
     lint_sizes,
     lint_texts,
 )
-from rebilled.mcp.cost import Block, Reshuffle
+from rebilled.mcp.cost_fact import Block, Reshuffle
 from rebilled.mcp.definition import Definition
 from rebilled.mcp.lint_rule import RESULTS, Fault, LintLevel, LintResult, LintRule, Subject, ToolList, pointer
 from rebilled.spans import dump_json

@@ -13,7 +13,6 @@ from rebilled.mcp.artifact import SCHEMA, Options, Probe, Server
 from rebilled.mcp.client import Client, capabilities_of, client_of
 from rebilled.mcp.facts import leg_of
 from rebilled.mcp.fault import ProbeError
-from rebilled.mcp.legs import moved
 from rebilled.mcp.listing import ITEMS, Item, Listing, Store, hints_of, items_of, listing_of
 from rebilled.mcp.message import decode, members_of, revision_word, value_of
 from rebilled.mcp.probe import MEASURED, NOT_CLAIMED
@@ -126,7 +125,7 @@ def _sample(spoken: Sequence[Spoken], revision: str, version: str, key: bytes) -
     sample.listings = [msgspec.structs.replace(listing, at=at) for at, listing in enumerate(listed)]
     if not sample.listings and sample.fault is None:
         sample.fault = ProbeError("no_tool_list", "no client read a list of tools to its end")
-    if moved(sample) and len(spoken) > 1:
+    if len({listing.members for listing in sample.listings}) > 1 and len(spoken) > 1:
         sample.unconfirmed = ProbeError("recorded", "nobody asked the same connections again")
     return sample
 

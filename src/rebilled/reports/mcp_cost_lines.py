@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rebilled.mcp.cost import Block, Reshuffle
+from rebilled.mcp.artifact import Probe
+from rebilled.mcp.cost import sizes_in
+from rebilled.mcp.cost_fact import Block, Reshuffle
 from rebilled.reports.amount import count, percent, size, usd, whole
 from rebilled.reports.plain import plain, wrap
 
@@ -21,6 +23,18 @@ def cost_lines(block: Block, reshuffle: Reshuffle | None, width: int) -> list[st
     """The rows `tokens` and `reshuffle`."""
     lines = row("tokens", tell_block(block), width)
     return lines if reshuffle is None else [*lines, *row("reshuffle", tell_reshuffle(block, reshuffle), width)]
+
+
+def probe_cost_lines(probe: Probe, width: int) -> list[str]:
+    """The cost of a probed server's tools, behind an empty line; nothing where it has none."""
+    if probe.block is None:
+        return []
+    tools = next((leg.tools for leg in reversed(probe.legs) if leg.tools), ())
+    sizes = sorted(sizes_in(tools), reverse=True)
+    largest = round(sizes[0] / probe.block.bytes_per_token)
+    share = percent(sizes[0] / max(1, probe.block.bytes))
+    told = f"the largest tool takes about {largest:,} of them ({share}); `analyze mcp lint` names it"
+    return ["", *cost_lines(probe.block, probe.reshuffle, width), *row("largest", told, width)]
 
 
 def tell_block(block: Block) -> str:
