@@ -65,7 +65,7 @@ def report(
         typer.Option(
             "--mcp",
             metavar="[NAME=]FILE",
-            help="A probe or recording of an MCP server, to name the fault behind tools that moved; may be given again.",
+            help="A probe or recording of an MCP server, to name the fault behind moved tools; may be given again.",
         ),
     ] = None,
 ) -> None:

@@ -78,7 +78,7 @@ def _alike(subject: Subject) -> Iterator[Fault]:
 
 def _volatile(subject: Subject) -> Iterator[Fault]:
     for tool in subject.tools:
-        for kind, text in volatile_kinds(tool.name):
+        for kind, text in volatile_kinds(tool.name.replace("_", " ")):
             if kind in _IN_NAMES:
                 said = f"The name holds what looks like a {kind}."
                 yield Fault(said, tool, ("name",), text, {"kind": kind})

@@ -9,34 +9,19 @@ from typing import NamedTuple
 
 from rebilled.volatile import KINDS
 
-_EXAMPLE_WORDS = (
-    *(
-        r"e\.?g\.?",
-        r"i\.?e\.?",
-        "for (?:example|instance)",
-        "examples?",
-        "such as",
-        "like",
-        "ex",
-        "or",
-        "and",
-        "either",
-    ),
-    *(
-        r"format(?:ted)?(?: as)?",
-        "as",
-        "values?",
-        "defaults?(?: to| is)?",
-        "default value",
-        "versions?",
-        "since",
-        "RFC",
-        "ISO",
-    ),
-    *("max(?:imum)?", "min(?:imum)?", "than", "between", "to", "via", "with"),
+_SURE_EXAMPLE = (
+    *(r"e\.?g\.?", r"i\.?e\.?", "for (?:example|instance)", "examples?", "such as", "like", "ex", "RFC", "ISO"),
+    *(r"format(?:ted)?(?: as)?", "defaults?(?: to| is)?", "default value"),
 )
-_EXAMPLE = re.compile(rf"(?:\b(?:{'|'.join(_EXAMPLE_WORDS)})|[=:(\[{{,/])[\s\"'`:(\[{{]*$", re.IGNORECASE)
-"""What stands in front of a value that is written down as an example, a format, a limit or one of several."""
+_MAYBE_EXAMPLE = (
+    *("or", "and", "either", "as", "values?", "versions?", "since", "max(?:imum)?", "min(?:imum)?", "than", "between"),
+    *("to", "via", "with"),
+)
+_EXAMPLE = re.compile(rf"\b(?:{'|'.join(_SURE_EXAMPLE)})[\s\"'`:(\[{{,]*$", re.IGNORECASE)
+"""What stands in front of a value that is written down as an example or a format."""
+
+_LISTED = re.compile(rf"(?:\b(?:{'|'.join(_MAYBE_EXAMPLE)})|[=:(\[{{,/])[\s\"'`:(\[{{]*$", re.IGNORECASE)
+"""What stands in front of a value that is one of several, or a limit, unless words say that it was true just now."""
 
 _NOW_WORDS = (
     *(
@@ -136,7 +121,7 @@ def live_values(text: str) -> list[Found]:
             if _SESSION_URL.search(value):
                 found.append(Found("session URL", value, start, True))
             continue
-        if _EXAMPLE.search(before) and not now:
+        if _EXAMPLE.search(before) or (_LISTED.search(before) and not now):
             continue
         if now and kind not in _NEVER:
             found.append(Found(kind, value, start, True))
@@ -171,6 +156,6 @@ def local_places(text: str) -> list[str]:
     found = []
     for match in _LOCAL.finditer(text):
         before = text[max(0, match.start() - _BEFORE) : match.start()]
-        if not _EXAMPLE.search(before) or _NOW.search(before):
+        if not _EXAMPLE.search(before):
             found.append(match.group().rstrip(".,;"))
     return found
