@@ -24,7 +24,8 @@ CODE = re.compile(r"\bRB\d{3}\b")
 
 def command_names() -> set[str]:
     app = build("")
-    return {info.name for info in (*app.registered_commands, *app.registered_groups) if info.name}
+    names = [info.name for info in app.registered_commands] + [info.name for info in app.registered_groups]
+    return {name for name in names if name}
 
 
 def documented_commands() -> set[str]:

@@ -23,6 +23,11 @@ def prop(**schema: Any) -> Tool:
     return tool(properties={"x": schema})
 
 
+def untyped(names: str) -> dict[str, Any]:
+    """A property without a type for each letter."""
+    return {name: {} for name in names}
+
+
 def said(text: str) -> Lists:
     """One list of one tool with this description."""
     return [[tool("find_notes", text)]]
@@ -239,19 +244,19 @@ CASES: dict[str, tuple[list[Lists], list[Lists]]] = {
         ],
     ),
     "habit.required_order": (
-        [[[tool(properties=dict.fromkeys("abcd", {}), required=["c", "a", "d", "b"])]]],
+        [[[tool(properties=untyped("abcd"), required=["c", "a", "d", "b"])]]],
         [
             GOOD,
-            [[tool(properties=dict.fromkeys("dbca", {}), required=["d", "b", "a"])]],
-            [[tool(properties=dict.fromkeys("dbca", {}), required=["a", "b", "d"])]],
-            [[tool(properties=dict.fromkeys("ab", {}), required=["b", "a"])]],
+            [[tool(properties=untyped("dbca"), required=["d", "b", "a"])]],
+            [[tool(properties=untyped("dbca"), required=["a", "b", "d"])]],
+            [[tool(properties=untyped("ab"), required=["b", "a"])]],
         ],
     ),
     "habit.enum_order": (
         [[[prop(enum=["usd", "aud", "zar", "eur", "gbp", "eth", "cad", "usdt", "chf"])]]],
         [
             GOOD,
-            [[prop(enum=sorted("usd aud zar eur gbp jpy cad nzd chf".split()))]],
+            [[prop(enum=["aud", "cad", "chf", "eur", "gbp", "jpy", "nzd", "usd", "zar"])]],
             [[prop(enum=["low", "high", "mid"])]],
             [[prop(enum=list(range(20)))]],
         ],

@@ -100,8 +100,8 @@ def test_excerpt_holds_no_credential() -> None:
     assert "abcdefgh" not in json.dumps([one.excerpt for one in found])
 
 
-SCHEMA = {"type": "object", "properties": {"word": {"type": "strin"}}}
-SHAPES = {
+SCHEMA: Any = {"type": "object", "properties": {"word": {"type": "strin"}}}
+SHAPES: dict[str, Any] = {
     "mcp": {"name": "f", "inputSchema": SCHEMA},
     "anthropic": {"name": "f", "input_schema": SCHEMA},
     "openai.chat": {"type": "function", "function": {"name": "f", "parameters": SCHEMA}},
@@ -162,8 +162,8 @@ def test_sizes_count_what_a_model_is_given() -> None:
 
 
 def test_provider_tool_counts_whole_without_cache_marks() -> None:
-    bare = {"name": "f", "input_schema": {"type": "object"}}
-    marked = {**bare, "cache_control": {"type": "ephemeral"}}
+    bare: Any = {"name": "f", "input_schema": {"type": "object"}}
+    marked: Any = {**bare, "cache_control": {"type": "ephemeral"}}
     assert (
         definitions_of(marked)[0].prompt_bytes
         == definitions_of(bare)[0].prompt_bytes

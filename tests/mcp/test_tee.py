@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from probing import command
 
+from mcp import ClientSession
 from rebilled.mcp.recording import Recorded, read_recording
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and process groups of POSIX")

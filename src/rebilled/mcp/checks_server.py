@@ -22,7 +22,7 @@ def discover(sample: Sample) -> Outcome:
         return na("no_rule_before_2026-07-28")
     found = sample.discovery
     if found is None:
-        return inconclusive(sample)
+        return na("not_asked") if sample.options.recorded else inconclusive(sample)
     evidence = {"supported": list(found.supported), "code": found.code, "status": found.status}
     return Outcome("pass" if found.present and found.code is None else "fail", evidence)
 
@@ -50,7 +50,7 @@ def listen(sample: Sample) -> Outcome:
     if not sample.list_changed:
         return na("list_changed_not_declared")
     if sample.listen is None:
-        return inconclusive(sample)
+        return na("not_asked") if sample.options.recorded else inconclusive(sample)
     return Outcome("pass" if sample.listen.outcome == "acknowledged" else "warn", _evidence(sample.listen))
 
 

@@ -24,7 +24,9 @@ _LIKE = 0.8
 _SOMEWHAT = 0.5
 _LEAST_TOOLS = 2
 _SURER = ("names", "name_and_sizes", "name")
-_AFFIX = re.compile(r"^(?:mcp-server-|server-|mcp-)|(?:-mcp-server|-mcp|-server)(?:\.\w+)?$|\.(?:py|js|ts|mjs|exe)$")
+_AFFIX = re.compile(
+    r"^(?:mcp[-_]server[-_]|server[-_]|mcp[-_])|[-_](?:mcp[-_]server|mcp|server)$|\.(?:py|js|ts|mjs|exe)$"
+)
 
 
 class Group(msgspec.Struct):
