@@ -477,12 +477,14 @@ class ServerPart(msgspec.Struct, frozen=True):
 class ProbeMatch(msgspec.Struct, frozen=True):
     """A probe given beside a trace: whose it is there. server: the name in the trace, None where it is not found.
 
-    how: `names`, `name_and_sizes`, `name`, `sizes`, `ambiguous` or `none`; certain: whether it is surely the same.
+    recorded: whether it is a recording of a client and no probe. how: `names`, `name_and_sizes`, `name`, `sizes`,
+    `ambiguous` or `none`; certain: whether it is surely the same.
     """
 
     probe: str
     source: str
     probed: str
+    recorded: bool
     tools: int
     lists: int
     server: str | None

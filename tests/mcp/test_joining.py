@@ -112,6 +112,7 @@ def test_json_and_markdown_say_it_too() -> None:
         "probe": "jira",
         "source": "jira.json",
         "probed": "2026-11-30T09:00:00Z",
+        "recorded": False,
         "tools": 4,
         "lists": 9,
         "server": "jira",

@@ -122,7 +122,20 @@ def probe(
 
     columns = screen_width(width)
     _check_output(output, force=force)
-    target = _target(target, from_tee)
+    asked = {
+        "--thorough": thorough,
+        "--connections": connections,
+        "--lists": lists,
+        "--revision": revision,
+        "--all-lists": all_lists,
+        "--vary-capabilities": vary_capabilities,
+        "--concurrent": concurrent,
+        "--negative": negative,
+        "--header": header,
+        "--env": env,
+        "--plain-http": plain_http,
+    }
+    target = _target(target, from_tee, [option for option, value in asked.items() if value])
     remote = is_url(target)
     _check_use(remote, header, env, read, all_lists=all_lists)
     options = _options(
@@ -158,10 +171,12 @@ def probe(
         raise typer.Exit(code)
 
 
-def _target(target: list[str] | None, from_tee: list[str] | None) -> list[str]:
-    """What to ask. Raises InputError where there is nothing, or a recording as well."""
+def _target(target: list[str] | None, from_tee: list[str] | None, asking: Sequence[str]) -> list[str]:
+    """What to ask. Raises InputError where there is nothing, or a recording as well. asking: options for asking."""
     from rebilled.errors import InputError
 
+    if from_tee and asking:
+        raise InputError(f"{asking[0]} is for asking a server, and --from-tee asks nobody; drop one of them")
     if bool(target) == bool(from_tee):
         both = "a recording is judged alone" if target else "there is nothing to ask"
         raise InputError(f"{both}; give a URL, or a command after `--`, or --from-tee FILE")

@@ -58,7 +58,7 @@ def estimated(model: str | None) -> Ratio:
     if not model:
         return Ratio(_UNKNOWN, "estimated", "about what models make of tool definitions; --model makes it closer")
     family, size = _family(model.lower())
-    return Ratio(size, "estimated", f"what {family} make of tool definitions, about")
+    return Ratio(size, "estimated", f"about what {family} make of tool definitions")
 
 
 def _family(model: str) -> tuple[str, float]:

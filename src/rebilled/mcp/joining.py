@@ -70,6 +70,7 @@ def _told(match: Match) -> ProbeMatch:
         probe=witness.name,
         source=witness.source,
         probed=witness.probed,
+        recorded=witness.recorded,
         tools=len(witness.sizes),
         lists=witness.lists,
         server=found,

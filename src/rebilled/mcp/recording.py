@@ -72,12 +72,20 @@ def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:
 class Recorder:
     """Appends one connection to a file that only its owner may read; frames come from two threads.
 
-    hidden: texts that are written as asterisks, byte for byte. A file that can no longer be written ends the recording
+    hidden: texts that are written as asterisks, byte for byte. connection: how to tell this run from the others in the
+    file, made up where it is not given. A file that can no longer be written ends the recording
     and nothing else; `fault` says why.
     """
 
     def __init__(
-        self, path: Path, server: Server, *, version: str, clock: Callable[[], float], hidden: Sequence[str] = ()
+        self,
+        path: Path,
+        server: Server,
+        *,
+        version: str,
+        clock: Callable[[], float],
+        hidden: Sequence[str] = (),
+        connection: str = "",
     ) -> None:
         self.fault: str | None = None
         self.frames: dict[Side, int] = {"client": 0, "server": 0}
@@ -85,7 +93,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._hidden = [(text.encode(), b"*" * len(text.encode())) for each in hidden for text in _spellings(each)]
         self._file = _open(path)
-        self._connection = secrets.token_hex(6)
+        self._connection = connection or secrets.token_hex(6)
         begun = {"version": version, "started": _iso(clock()), "server": msgspec.to_builtins(server)}
         self._write({"schema": SCHEMA, "connection": self._connection, **begun})
 

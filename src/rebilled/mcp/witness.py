@@ -45,6 +45,7 @@ class Witness(msgspec.Struct, frozen=True):
     sizes: tuple[Size, ...]
     names: frozenset[str]
     words: dict[str, Word]
+    recorded: bool = False
 
 
 def witness_of(probe: Probe, source: str, names: Iterable[str] = ()) -> Witness:
@@ -58,6 +59,7 @@ def witness_of(probe: Probe, source: str, names: Iterable[str] = ()) -> Witness:
         sizes=tuple(Size(tool.description_bytes or 0, tool.input_schema_bytes or 0) for tool in tools),
         names=frozenset(names),
         words={change: word for change in CHECKS if (word := _word(probe, change)) is not None},
+        recorded=probe.options.recorded,
     )
 
 

@@ -90,7 +90,8 @@ def probe_rows(analysis: Analysis) -> list[str]:
 
 def _probe_row(match: ProbeMatch) -> str:
     name = plain(match.probe)
-    what = f"{name}, probed {match.probed[:10]} ({whole(match.lists, 'list')} of {whole(match.tools, 'tool')})"
+    when = f"{'recorded' if match.recorded else 'probed'} {match.probed[:10]}"
+    what = f"{name}, {when} ({whole(match.lists, 'list')} of {whole(match.tools, 'tool')})"
     if match.how in ("none", "ambiguous"):
         return f"{what}: not found in this trace, {match.note}"
     how = {
