@@ -19,9 +19,8 @@ STEPS = "steps 4, 5, 7, 8, 11, 12, 15, 16, 19, 20, 22"
 
 def test_report_names_server_fault_steps_and_dollars(capsysbinary: Capture) -> None:
     out = " ".join(run(capsysbinary, "report", TRACE, "--mcp", RECORDING).out.split())
-    assert (
-        f"server `jira` returned its 12 tools in another order in 5 of 9 lists: this moved at {STEPS}: $0.682." in out
-    )
+    fault = "returned its 12 tools in another order in 5 of 9 lists"
+    assert f"server `jira` {fault}: this moved at {STEPS}: $0.682." in out
     assert "jira, recorded 2026-11-12 (9 lists of 12 tools) is server jira" in out
 
 

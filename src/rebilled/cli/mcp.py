@@ -25,7 +25,7 @@ Examples:
 
 
 def mcp() -> None:
-    """Ask MCP servers whether their tool lists hold still, check tool definitions, and record what is said."""
+    """Probe MCP servers, check tool definitions, and record what is said."""
 
 
 def group() -> typer.Typer:
