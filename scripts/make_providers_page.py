@@ -114,7 +114,13 @@ _TABLES = (
     ("generation", "By model version, newest first; the first that is reached holds:", ("generation", "disputed")),
     ("model_lifetime", "Lifetime, by model:", ("models", "lifetime", "disputed")),
     ("counting", "How the positions of the lookback are counted:", ("when", "meaning", "disputed")),
+    (
+        "simulation",
+        "How the simulation reads and fills the cache, the first row that fits:",
+        ("holds for", "meaning", "disputed"),
+    ),
     ("invalidation", "What a change loses:", ("change", "loses", "disputed")),
+    ("overhead", "Tokens that no text of the request accounts for:", ("models", "tokens", "forced", "meaning")),
     ("usage", "How a reply counts:", ("shape", "total", "read", "write")),
     ("note", "Also:", ("rule",)),
 )
@@ -147,6 +153,10 @@ def _cells(row: Row, columns: Sequence[str]) -> Iterator[str]:
             yield _generation(row)
         elif column == "lifetime":
             yield f"{_time(row['default_ttl_s'])}, {_time(row['ttl_s'])} where asked for"
+        elif column == "holds for":
+            yield _held(row)
+        elif column == "forced":
+            yield f"{row['forced_tokens']:,} tokens" if "forced_tokens" in row else ""
         elif column == "when":
             yield f"from {row['from']}" if "from" in row else f"until {row['until']}" if "until" in row else "always"
         else:
@@ -161,6 +171,12 @@ def _generation(row: Row) -> str:
     rounded = "exact counts" if grain == 1 else f"counts in steps of {grain}, entries every {spacing:,} tokens"
     first = "all others" if version == "0.0" else f"from {version}"
     return f"{first}: lifetime {_time(row['ttl_s'])}{longer}; {rounded}"
+
+
+def _held(row: Row) -> str:
+    if "from_version" in row:
+        return f"from version {'.'.join(map(str, row['from_version']))}"
+    return _plain(", ".join(f"{name}*" for name in row["models"])) if "models" in row else "all others"
 
 
 def _source(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Write sample_mcp/jira.tee.jsonl: a client that lists the tools of the sample traces' Jira server, as a tee records it.
+"""Write sample_mcp/jira.tee.jsonl: a client lists the tools of the sample traces' Jira server, and a tee records it.
 
     python scripts/make_sample_recording.py [--out FILE]
 

@@ -11,10 +11,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Analysis", "InputError", "RebilledError", "Trace", "__version__", "analyze", "plot_timeline", "read"]
+__all__ = [
+    "Analysis",
+    "InputError",
+    "RebilledError",
+    "Trace",
+    "WhatIf",
+    "__version__",
+    "analyze",
+    "plot_timeline",
+    "read",
+    "what_if",
+]
 
 if TYPE_CHECKING:
-    from rebilled.api import Analysis, analyze, plot_timeline, read
+    from rebilled.api import Analysis, WhatIf, analyze, plot_timeline, read, what_if
     from rebilled.errors import InputError, RebilledError
     from rebilled.trace import Trace
 
@@ -23,6 +34,8 @@ _HOMES = {
     "analyze": "rebilled.api",
     "plot_timeline": "rebilled.api",
     "read": "rebilled.api",
+    "WhatIf": "rebilled.api",
+    "what_if": "rebilled.api",
     "InputError": "rebilled.errors",
     "RebilledError": "rebilled.errors",
     "Trace": "rebilled.trace",

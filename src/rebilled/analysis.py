@@ -4,63 +4,36 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
+from rebilled.bill import PriceList, priced
 from rebilled.causes import by_name
 from rebilled.diagnosis import read_diagnosis, weighed
 from rebilled.errors import RecordError
 from rebilled.evidence import Evidence
 from rebilled.formats import Input, find_inputs, read_input
-from rebilled.ledger import extra_usd, own_usage, paid_ledger, token_ledger, with_others
+from rebilled.formats.bundle import member_size, shut
+from rebilled.healing import with_savings
 from rebilled.lineage import Lineage, Link
-from rebilled.model import Finding, ProbeMatch, Rates, Record, Skip, Step, StepResult, Usage, Verdict
+from rebilled.model import Finding, ProbeMatch, Record, Skip, Step, StepResult, Verdict
 from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
-from rebilled.providers.policy import policy_for
 from rebilled.reader import Reader, shift_system
 from rebilled.shared import Texts
+from rebilled.simulation import Shared, learned
 from rebilled.trace import Trace
 from rebilled.verdict import by_precedence, judge
+from rebilled.whatif import Lab
 
 _INDEX = re.compile(r"\[\d+\]")
 _PROMPTS_KEPT = 4
 _LOOPBACK = re.compile(r"^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0)(?::\d+)?$")
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many have been read."""
-
-
-class PriceList(Protocol):
-    """What the pipeline asks of prices."""
-
-    def rates(
-        self,
-        model: str,
-        *,
-        provider: str,
-        at: float | None,
-        prompt_tokens: int,
-        service_tier: str | None = None,
-        speed: str | None = None,
-        batch: bool = False,
-        inference_geo: str | None = None,
-        endpoint: str | None = None,
-    ) -> Rates | None:
-        """Dollars per token for one call, None where it has no price."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Where the prices come from."""
-        ...
-
-    @property
-    def as_of(self) -> str:
-        """The day on which they were checked."""
-        ...
 
 
 class Analysis(msgspec.Struct):
@@ -76,6 +49,11 @@ class Analysis(msgspec.Struct):
     price_date: str
     unpriced_models: list[str] = msgspec.field(default_factory=list)
     probes: tuple[ProbeMatch, ...] = ()
+    lab: Lab | None = None
+
+    def laboratory(self, prices: PriceList) -> Lab:
+        """The steps of this analysis made ready for replays."""
+        return Lab.of(self.results, Judge(self.trace).load, prices, shared_of(self.results))
 
     def result(self, number: int) -> StepResult:
         """The result of the step with this number, counted from 1."""
@@ -88,13 +66,21 @@ class Analysis(msgspec.Struct):
 # ---- reading -----------------------------------------------------------------------------------------------------
 
 
-def read(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Trace:
-    """The trace in these files, folders and globs; what cannot be read is listed in `skipped`.
+def read(
+    paths: Iterable[str | Path],
+    *,
+    progress: Progress | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> Trace:
+    """The trace in these files, folders, archives and globs; what cannot be read is listed in `skipped`.
+
+    include, exclude: patterns for the files inside folders and archives.
 
     Raises InputError for a path that is not there.
     """
     named = [str(path) for path in paths]
-    inputs = find_inputs(named)
+    inputs = find_inputs(named, include, exclude)
     reader = Reader()
     total = sum(_size(path) for item in inputs if not isinstance(item, Skip) for path in item.paths)
     done = 0
@@ -107,6 +93,7 @@ def read(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Tr
         reader.trace.files += len(item.paths)
         if progress is not None:
             progress(done, total)
+    shut()
     trace = reader.finish()
     trace.paths, trace.bytes = named, total
     link(trace)
@@ -136,7 +123,7 @@ def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size if path != "-" else 0
     except OSError:
-        return 0
+        return member_size(path)
 
 
 def link(trace: Trace) -> Lineage:
@@ -201,12 +188,17 @@ def _read_past_line(step: Step, found: Link) -> bool:
 def analyze(trace: Trace, prices: PriceList) -> Analysis:
     """The verdict, accounts and dollars of every step of a trace."""
     judged = Judge(trace)
-    results = [_priced(step, judged.verdict(step), prices) for step in trace.steps]
+    results = [priced(step, judged.verdict(step), prices) for step in trace.steps]
+    shared = shared_of(results)
+    known = learned(trace.steps, shared)
+    results = [replace(result, simulated=known[0].get(result.step.number)) for result in results]
     unpriced = sorted({r.step.model or "(no model)" for r in results if r.step.usage is not None and r.cost is None})
+    lab = Lab.of(results, judged.load, prices, shared, known)
     return Analysis(
         trace=trace,
+        lab=lab,
         results=results,
-        findings=findings_of(results),
+        findings=with_savings(lab, findings_of(results)),
         price_source=prices.source,
         price_date=prices.as_of,
         unpriced_models=unpriced,
@@ -261,51 +253,17 @@ class Judge(msgspec.Struct):
         return found
 
 
-def _priced(step: Step, verdict: Verdict, prices: PriceList) -> StepResult:
-    if step.usage is None:
-        return StepResult(step, verdict)
-    own = own_usage(step.usage, step.reply.others)
-    needs_marks = policy_for(step).needs_marks
-    tokens = token_ledger(own, verdict.rebilled_tokens or 0, needs_marks=needs_marks)
-    everything = with_others(tokens, [(usage, None) for _, usage in step.reply.others])
-    rates = rates_of(step, prices, own.input_tokens)
-    others = [(usage, rates_of(step, prices, usage.input_tokens, model)) for model, usage in step.reply.others]
-    if rates is None or any(found is None for _, found in others):
-        return StepResult(step, verdict, everything)
-    costs = [found.cost(usage) for usage, found in others if found is not None]
-    return StepResult(
-        step=step,
-        verdict=verdict,
-        tokens=everything,
-        cost=sum(costs, rates.cost(own)),
-        paid=with_others(paid_ledger(own, tokens, rates), others),
-        rebilled_usd=_extra(own, verdict.rebilled_tokens, rates),
-        cacheable_usd=_extra(own, verdict.uncached_repeat_tokens, rates),
-    )
-
-
-def _extra(usage: Usage, tokens: int | None, rates: Rates) -> float | None:
-    return extra_usd(usage, tokens, rates) if tokens is not None else None
-
-
-def rates_of(step: Step, prices: PriceList, prompt_tokens: int | None = None, model: str = "") -> Rates | None:
-    """The dollars per token that a step was billed at; `model` names another one that was billed along with it."""
-    if prompt_tokens is None:
-        prompt_tokens = step.usage.input_tokens if step.usage is not None else 0
-    endpoint = step.meta.get("endpoint")
-    requested = step.params.scope.get("service_tier")
-    tier = step.reply.service_tier or (requested if isinstance(requested, str) and requested != "auto" else None)
-    speed = step.reply.speed or step.params.scope.get("speed")
-    return prices.rates(
-        model or (step.reply.model if step.reply.model and step.provider != "bedrock" else step.model),
-        provider=step.provider,
-        at=step.started_at,
-        prompt_tokens=prompt_tokens,
-        service_tier=tier,
-        speed=speed if isinstance(speed, str) else None,
-        inference_geo=step.reply.inference_geo,
-        endpoint=endpoint if isinstance(endpoint, str) else None,
-    )
+def shared_of(results: Iterable[StepResult]) -> dict[int, Shared]:
+    """For each step whose prompt diverges from the compared one's: that step, and the bytes they share in front."""
+    results = list(results)
+    steps = {result.step.number: result.step for result in results}
+    found: dict[int, Shared] = {}
+    for result in results:
+        compared = steps.get(result.step.compare_to or 0)
+        place = result.verdict.divergence
+        if compared is not None and place is not None and place.prefix_offset is not None:
+            found[result.step.number] = (compared, place.prefix_offset)
+    return found
 
 
 # ---- findings ----------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
 
+    from rebilled.whatif import Study
+
 Paths = str | Path | Iterable[str | Path]
 
 
@@ -60,10 +62,17 @@ class Analysis:
 
     @cached_property
     def blocks(self) -> pl.DataFrame:
-        """One row a tool, system entry or new message block of each step, and whether it moved."""
+        """One row a tool, system entry or new message block of each step: its tokens, and whether it moved."""
+        return self.block_tokens()
+
+    def block_tokens(self, *, exact: bool = False) -> pl.DataFrame:
+        """The frame `blocks`; with `exact`, texts are counted by the model's tokenizer where one is installed.
+
+        Raises InputError where the extra `tokenizers` is not installed at all.
+        """
         from rebilled.frames import blocks_frame
 
-        return blocks_frame(self.inner)
+        return blocks_frame(self.inner, exact=exact)
 
     def plot_timeline(self, run_id: str | None = None) -> Figure:
         """Input tokens of every step by how they were billed, with a mark where the prefix broke."""
@@ -104,6 +113,51 @@ def analyze(trace: Trace | Paths, *, prices: str | Path | None = None, mcp: Path
     from rebilled.mcp.witness_file import load_witness
 
     return Analysis(join(found, [load_witness(str(file)) for file in ([mcp] if isinstance(mcp, (str, Path)) else mcp)]))
+
+
+class WhatIf:
+    """What fixes would have saved on a trace: each alone, all together, and the best few.
+
+    study: the trials with their dollars and ranges.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """All of it as plain values, `rebilled.whatif/1`."""
+        from rebilled.reports.whatif_lines import study_object
+
+        return study_object(self.study)
+
+    @cached_property
+    def fixes(self) -> pl.DataFrame:
+        """One row a fix that was tried alone: US dollars saved, the range, and the steps it changes."""
+        from rebilled.frames import trials_frame
+
+        return trials_frame(self.study)
+
+    def __repr__(self) -> str:
+        """A line with the best that can be done."""
+        best = self.study.best or self.study.together
+        saved = f"${best.saves_usd:.4f} saved by {' and '.join(best.fixes)}" if best and best.fixes else "nothing saved"
+        return f"<rebilled.WhatIf: {saved} of ${self.study.reported_usd:.4f}>"
+
+
+def what_if(trace: Trace | Paths, fixes: Iterable[str] = (), *, prices: str | Path | None = None) -> WhatIf:
+    """What fixes would have saved, replayed and priced; without any, every fix is tried and the best few are found.
+
+    fixes: names as on the command line, such as `sort-tools` or `ttl=1h`.
+    Raises InputError for a fix, a path or a price file that there is none of.
+    """
+    from rebilled.pricing import Prices
+    from rebilled.whatif import parsed, study
+
+    names = parsed([fixes] if isinstance(fixes, str) else fixes)
+    source = trace if isinstance(trace, Trace) else read(trace)
+    rates = Prices.load(Path(prices) if prices is not None else None)
+    return WhatIf(study(pipeline.analyze(source, rates).laboratory(rates), names))
 
 
 def plot_timeline(analysis: Analysis, run_id: str | None = None) -> Figure:

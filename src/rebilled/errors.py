@@ -4,11 +4,25 @@ from __future__ import annotations
 
 
 class RebilledError(Exception):
-    """Base of every error that rebilled raises on purpose."""
+    """Base of every error that rebilled raises on purpose. exit_code: what the command line answers."""
+
+    exit_code = 2
 
 
 class InputError(RebilledError):
     """A path, an option or a file that cannot be used: the command line answers with exit code 2."""
+
+
+class AccessError(InputError):
+    """A place that wants credentials, or better ones: exit code 3."""
+
+    exit_code = 3
+
+
+class UnreachableError(InputError):
+    """A place on the network that does not answer: exit code 4."""
+
+    exit_code = 4
 
 
 class RecordError(RebilledError):

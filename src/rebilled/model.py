@@ -103,7 +103,8 @@ class Reply(msgspec.Struct, frozen=True):
 
     usage: everything billed. Where one call ran its prompt several times (server tools), `first` is what its own
     prompt read and wrote, and `last` what it left behind; None where they are the usage itself. others: calls billed
-    along with it, by model: advisor answers and compactions; they are part of `usage`.
+    along with it, by model: advisor answers and compactions; they are part of `usage`. rounds: how often the provider
+    ran its own tools within the call, None where that is not logged. odd: counters that cannot be true, read as 0.
     """
 
     usage: Usage | None = None
@@ -117,6 +118,8 @@ class Reply(msgspec.Struct, frozen=True):
     first: Usage | None = None
     last: Usage | None = None
     others: tuple[tuple[str, Usage], ...] = ()
+    rounds: int | None = None
+    odd: tuple[str, ...] = ()
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -428,11 +431,49 @@ class Ledger(msgspec.Struct, frozen=True):
     outside_breakpoints: float
 
 
+class Outcome(msgspec.Struct, frozen=True):
+    """The split of one step's input tokens as the cache rules predict it.
+
+    entry: the step that left what is read, None where nothing is. estimated: the total was not reported, so that
+    it rests on bytes alone. runs: how often the call ran its prompt (server tools).
+    """
+
+    read: int
+    write_5m: int
+    write_1h: int
+    uncached: int
+    entry: int | None = None
+    estimated: bool = False
+    runs: int = 1
+
+    @property
+    def write(self) -> int:
+        """Tokens stored, whatever their lifetime."""
+        return self.write_5m + self.write_1h
+
+    @property
+    def total(self) -> int:
+        """All input tokens."""
+        return self.read + self.write + self.uncached
+
+    def usage(self, output_tokens: int) -> Usage:
+        """The same as a usage, to be priced."""
+        return Usage(
+            input_tokens=self.total,
+            cache_read_tokens=self.read,
+            cache_write_tokens=self.write,
+            cache_write_5m_tokens=self.write_5m,
+            cache_write_1h_tokens=self.write_1h,
+            uncached_input_tokens=self.uncached,
+            output_tokens=output_tokens,
+        )
+
+
 class StepResult(msgspec.Struct, frozen=True):
     """One step with everything that was found about it.
 
     rebilled_usd, cacheable_usd: what re-billed and never-cached repeated tokens cost above the read rate, None where
-    the model has no price.
+    the model has no price. simulated: what the cache rules predict, beside what was reported.
     """
 
     step: Step
@@ -442,6 +483,7 @@ class StepResult(msgspec.Struct, frozen=True):
     paid: Ledger | None = None
     rebilled_usd: float | None = None
     cacheable_usd: float | None = None
+    simulated: Outcome | None = None
 
 
 class Accusation(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from rebilled.providers import APIS, find_api
 from rebilled.providers.api import Api, dig, text_at
 from rebilled.providers.content import MARK_KEY
 from rebilled.providers.elements import Elements
+from rebilled.providers.faults import odd_counters
 from rebilled.providers.hosts import provider_of
 from rebilled.spans import Layout, parse_json
 from rebilled.trace import Trace, layout_of, resolve_chains
@@ -58,6 +59,8 @@ class Reader(msgspec.Struct):
             return
         if step is not None:
             self.place(step)
+            for odd in step.reply.odd:
+                self._skip(item.source, "odd_usage", f"{odd}; it counts as 0, the rest of the call is read")
 
     def _skip(self, source: Source, reason: str, detail: str) -> None:
         self.trace.skipped.append(Skip(source.path, source.line, reason, detail))
@@ -111,7 +114,7 @@ class Reader(msgspec.Struct):
         system = head.full
         breakpoints = (*_section_marks("tools", tools), *_section_marks("system", system), *found)
         params = self._parameters(api, layout, record.meta)
-        tag = _Anchor(api, history, head.leading, found, record.meta.get("provider"))
+        tag = _Anchor(api, history, head.leading, found, record.meta.get("provider"), path_of(record.url))
         self._remember(layout, tag, record.stem)
         endpoint = record.meta.get("endpoint")
         step = Step(
@@ -156,6 +159,7 @@ class Reader(msgspec.Struct):
             isinstance(tag, _Anchor)
             and base is not None
             and tag.hint == hint
+            and tag.path == path_of(record.url)
             and list(base.members) == list(layout.members)
         ):
             return tag.api
@@ -266,6 +270,7 @@ class _Anchor(msgspec.Struct, frozen=True):
     leading: int
     marks: tuple[Breakpoint, ...]
     hint: Json
+    path: str
 
 
 def _where(step: Step) -> str:
@@ -275,6 +280,11 @@ def _where(step: Step) -> str:
 
 def _output(usage: Usage | None) -> int:
     return usage.output_tokens if usage is not None else -1
+
+
+def path_of(url: str | None) -> str:
+    """What of an address says which API is called: all but the query."""
+    return url.partition("?")[0] if url else ""
 
 
 def apis_for(record: Record) -> list[Api]:
@@ -296,6 +306,9 @@ def read_reply(api: Api, record: Record) -> Reply:
     response: Json = parse_json(record.response) if record.response is not None else None
     events = [parse_json(event) for event in record.events]
     reply = api.read_reply(response, events)
+    odd = odd_counters(response, events[:1] + events[-2:])
+    if odd:
+        reply = msgspec.structs.replace(reply, odd=tuple(odd))
     if record.error and not reply.error:
         reply = msgspec.structs.replace(reply, error=record.error)
     if record.status is not None and record.status >= 400 and not reply.error:

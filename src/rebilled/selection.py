@@ -10,6 +10,7 @@ import msgspec
 
 from rebilled.analysis import Analysis, findings_of
 from rebilled.errors import InputError
+from rebilled.healing import with_savings
 from rebilled.model import Step
 
 
@@ -59,10 +60,11 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
             "`analyze steps PATH --json` shows those of each"
         )
     models = {result.step.model for result in results if result.step.usage is not None and result.cost is None}
+    found = findings_of(results)
     return msgspec.structs.replace(
         analysis,
         results=results,
-        findings=findings_of(results),
+        findings=found if analysis.lab is None else with_savings(analysis.lab, found),
         unpriced_models=sorted(model or "(no model)" for model in models),
     )
 

@@ -50,3 +50,22 @@ def test_no_words_list_the_logs_and_read_none_of_them(
     assert "analyze traces" in done.out
     assert "Usage:" in done.out
     assert "tokens re-billed" not in done.out
+
+
+@pytest.mark.parametrize(("option", "place"), [("--claude-code", ".claude/projects"), ("--codex", ".codex/sessions")])
+def test_a_tools_folder_can_be_named_by_the_tool(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    option: str,
+    place: str,
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    missing = run(capfdbinary, "report", option)
+    assert (missing.code, place in missing.err) == (2, True)
+    folder = tmp_path / place / "one"
+    folder.mkdir(parents=True)
+    sample = Path(__file__).parents[2] / "sample_traces" / "mcp-tools-stable.jsonl"
+    (folder / "trace.jsonl").write_bytes(sample.read_bytes())
+    assert "22 steps" in run(capfdbinary, "report", option).out
+    assert len(run(capfdbinary, "steps", option, "--json").out.splitlines()) == 22

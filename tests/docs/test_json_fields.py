@@ -81,6 +81,24 @@ def diagnosed(folder: Path) -> Path:
     return path
 
 
+def misfits(folder: Path) -> Path:
+    """A trace with a step that read less than its entry, and one that read what no step has left."""
+    lines = []
+    for number, read in enumerate((0, 0, 3900)):
+        said = [("user" if at % 2 == 0 else "assistant", f"Turn {at}") for at in range(2 * number)]
+        last = [{"type": "text", "text": "Last", "cache_control": {"type": "ephemeral"}}]
+        turns = [*({"role": role, "content": text} for role, text in said), {"role": "user", "content": last}]
+        system = [{"type": "text", "text": f"Rules {'of the depot ' * 900}{number > 1}"}]
+        body = {"model": "claude-sonnet-5", "max_tokens": 9, "system": system, "messages": turns}
+        usage = {"input_tokens": 0, "cache_read_input_tokens": read, "cache_creation_input_tokens": 4000 - read}
+        lines.append(
+            json.dumps({"request": body, "response": {"id": f"msg_{number}", "usage": usage | {"output_tokens": 1}}})
+        )
+    path = folder / "misfits.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     docs, found = documented(), defaultdict[str, set[str]](set)
@@ -97,6 +115,12 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         lint = json.loads(output(command))
         assert lint["schema"] == "rebilled.mcp-lint/1"
         walk(lint, "LINT", docs, found)
+    studied = json.loads(output("analyze whatif sample_traces/mcp-tools-reshuffled.jsonl --json"))
+    assert studied["schema"] == "rebilled.whatif/1"
+    walk(studied, "WHATIF", docs, found)
+    calibrated = json.loads(output(f"analyze calibrate {misfits(tmp_path_factory.mktemp('fit'))} --json"))
+    assert calibrated["schema"] == "rebilled.calibration/1"
+    walk(calibrated, "CALIBRATION", docs, found)
     return found
 
 

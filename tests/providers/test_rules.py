@@ -14,7 +14,7 @@ from rebilled.providers.policy import Policy, names, plain_model, policy_of, rul
 
 FILES = names()
 LATEST = date(2026, 11, 30)
-TABLES = {"minimum", "generation", "model_lifetime", "counting", "invalidation", "usage", "note"}
+TABLES = {"minimum", "generation", "model_lifetime", "counting", "simulation", "invalidation", "usage", "note"}
 SECTIONS = {"tools", "system", "messages", "all", "nothing", "all behind it"}
 
 

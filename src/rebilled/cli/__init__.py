@@ -9,7 +9,7 @@ from typing import NoReturn
 
 __all__ = ["COMMANDS", "GROUPS", "main"]
 
-COMMANDS = ("report", "diff", "steps", "mcp", "causes", "prices", "providers", "formats")
+COMMANDS = ("report", "diff", "steps", "whatif", "calibrate", "mcp", "causes", "prices", "providers", "formats")
 """The commands in the order in which help names them; each is a function in the module of its name."""
 
 GROUPS = ("mcp",)
@@ -61,7 +61,8 @@ def run(words: list[str]) -> int:
     except typer.TyperException as error:
         return complain(describe_usage(error))
     except RebilledError as error:
-        return complain(str(error))
+        complain(str(error))
+        return error.exit_code
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0

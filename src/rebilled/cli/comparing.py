@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from rebilled.analysis import Judge, analyze, link, rates_of
+from rebilled.analysis import Judge, analyze, link
+from rebilled.bill import rates_of
 from rebilled.causes import by_name
 from rebilled.cli.step import Finder, Picked, record_of
 from rebilled.errors import InputError, RecordError

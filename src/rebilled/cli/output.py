@@ -55,6 +55,12 @@ def emit_json(value: object, *, indent: bool = True) -> None:
     emit(orjson.dumps(value, option=options))
 
 
+def refuse(path: Path) -> None:
+    """Raise InputError for a file that is there already, before any work is done for it."""
+    if path.exists():
+        raise InputError(f"{str(path)!r} is there already; add -f to replace it")
+
+
 def save(path: Path, data: bytes, *, overwrite: bool) -> None:
     """Write a file. Raises InputError where it is there already and must not be replaced, or cannot be written."""
     try:

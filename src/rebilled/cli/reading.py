@@ -22,6 +22,11 @@ _QUIET_S = 1.0
 _CONTENT_HELP = "How much of the prompts may be shown: nothing, a few words around a change, or all of what changed."
 
 PathsArgument = Annotated[list[str], typer.Argument(metavar="PATH", hidden=True)]
+LogsArgument = Annotated[list[str] | None, typer.Argument(metavar="PATH", hidden=True, show_default=False)]
+ClaudeCodeOption = Annotated[
+    bool, typer.Option("--claude-code", help="Read Claude Code's transcripts, ~/.claude/projects.")
+]
+CodexOption = Annotated[bool, typer.Option("--codex", help="Read Codex's rollouts, ~/.codex/sessions.")]
 PricesOption = Annotated[
     Path | None,
     typer.Option("--prices", metavar="FILE", help="Your own rates, as TOML or JSON, in US dollars per million tokens."),
@@ -45,18 +50,48 @@ SessionOption = Annotated[
     str, typer.Option("--session", metavar="ID", show_default=False, help="Only steps of this session.")
 ]
 RunOption = Annotated[str, typer.Option("--run", metavar="ID", show_default=False, help="Only steps of this run.")]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="GLOB", help="Of folders and archives only files like this; may be repeated."),
+]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="GLOB", help="Of folders and archives no files like this; may be repeated."),
+]
 WidthOption = Annotated[
     int | None,
     typer.Option("--width", metavar="N", help="Columns to fill, 60 to 500; as wide as the terminal otherwise."),
 ]
 
 
-def read_trace(paths: Sequence[str]) -> Trace:
+def logs_of(paths: Sequence[str] | None, *, claude_code: bool, codex: bool) -> list[str]:
+    """The paths that were named, with the folders in which tools keep their logs.
+
+    Raises InputError where nothing was named, or such a folder is not there.
+    """
+    from rebilled.errors import InputError
+
+    wanted = {"--claude-code": (claude_code, ".claude/projects"), "--codex": (codex, ".codex/sessions")}
+    found = list(paths or ())
+    for option, (asked, place) in wanted.items():
+        if asked and not (Path.home() / place).is_dir():
+            raise InputError(f"{option}: there is no folder ~/{place}; name the folder with the logs instead")
+        found += [str(Path.home() / place)] if asked else []
+    if not found:
+        raise InputError("PATH is missing: name a file or a folder, or type `analyze` to see where logs are")
+    return found
+
+
+Files = tuple[Sequence[str], Sequence[str]]
+"""Patterns for the files inside folders and archives: those to read, and those to leave out."""
+
+
+def read_trace(paths: Sequence[str], files: Files = ((), ())) -> Trace:
     """The trace in these paths. Raises InputError where no step could be read at all."""
     from rebilled.analysis import read
 
     with Meter() as meter:
-        trace = read(paths, progress=meter.advance)
+        trace = read(paths, progress=meter.advance, include=files[0], exclude=files[1])
     if not trace.steps:
         from rebilled.errors import InputError
 
@@ -64,7 +99,9 @@ def read_trace(paths: Sequence[str]) -> Trace:
     return trace
 
 
-def analyze_paths(paths: Sequence[str], prices: Path | None, selection: Selection | None = None) -> Analysis:
+def analyze_paths(
+    paths: Sequence[str], prices: Path | None, selection: Selection | None = None, files: Files = ((), ())
+) -> Analysis:
     """The analysis of these paths, or of the steps selected from it.
 
     Raises InputError for bad paths and rates, and where no step could be read or none was selected.
@@ -72,7 +109,7 @@ def analyze_paths(paths: Sequence[str], prices: Path | None, selection: Selectio
     from rebilled.analysis import analyze
 
     rates = load_prices(prices)
-    analysis = analyze(read_trace(paths), rates)
+    analysis = analyze(read_trace(paths, files), rates)
     if selection is None:
         return analysis
     from rebilled.selection import select

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rebilled.cli.reading import (
+    ClaudeCodeOption,
+    CodexOption,
     ContentOption,
+    ExcludeOption,
+    IncludeOption,
     JsonOption,
+    LogsArgument,
     ModelOption,
-    PathsArgument,
     PricesOption,
     RunOption,
     SessionOption,
@@ -20,6 +24,7 @@ from rebilled.cli.reading import (
     UntilOption,
     WidthOption,
     analyze_paths,
+    logs_of,
     selection_of,
 )
 
@@ -39,7 +44,7 @@ Examples:
 
 
 def report(
-    paths: PathsArgument,
+    paths: LogsArgument = None,
     as_json: JsonOption = False,
     output: Annotated[
         Path | None,
@@ -51,7 +56,11 @@ def report(
     top: Annotated[
         int,
         typer.Option(
-            "--top", metavar="N", show_default=False, help="Findings to show in full, 3 if not given; JSON has all."
+            "--top",
+            metavar="N",
+            min=0,
+            show_default=False,
+            help="Findings to show in full, 3 if not given; JSON has all.",
         ),
     ] = 3,
     width: WidthOption = None,
@@ -68,6 +77,10 @@ def report(
             help="A probe or recording of an MCP server, to name the fault behind moved tools; may be given again.",
         ),
     ] = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    claude_code: ClaudeCodeOption = False,
+    codex: CodexOption = False,
 ) -> None:
     """Report what was billed again, and what to do about it first.
 
@@ -83,10 +96,12 @@ def report(
 
     form = _form(output, as_json=as_json, force=force)
     options = Options(
-        show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=max(0, top)
+        show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=top
     )
+    logs = logs_of(paths, claude_code=claude_code, codex=codex)
     wanted = selection_of(since, until, model, session, run)
-    analysis = limit_content(_joined(analyze_paths(paths, prices, wanted), mcp or ()), show_content)
+    found = analyze_paths(logs, prices, wanted, (include or (), exclude or ()))
+    analysis = limit_content(_joined(found, mcp or ()), show_content)
     data = form.render(analysis, options)
     if output is None:
         emit(data if data.endswith(b"\n") else data + b"\n")
@@ -108,6 +123,7 @@ def _joined(analysis: Analysis, files: Sequence[str]) -> Analysis:
 
 def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:
     """The form asked for. Raises InputError where the file cannot be written or its extension names none."""
+    from rebilled.cli.output import refuse
     from rebilled.errors import InputError
 
     if output is None or as_json:
@@ -116,8 +132,8 @@ def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:
         form = _json_form() if as_json else _screen_form()
     else:
         form = _form_by_extension(output)
-    if output is not None and output.exists() and not force:
-        raise InputError(f"{str(output)!r} is there already; add -f to replace it")
+    if output is not None and not force:
+        refuse(output)
     return form
 
 

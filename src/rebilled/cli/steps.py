@@ -6,10 +6,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rebilled.cli.reading import (
+    ClaudeCodeOption,
+    CodexOption,
     ContentOption,
+    ExcludeOption,
+    IncludeOption,
     JsonOption,
+    LogsArgument,
     ModelOption,
-    PathsArgument,
     PricesOption,
     RunOption,
     SessionOption,
@@ -17,6 +21,7 @@ from rebilled.cli.reading import (
     UntilOption,
     WidthOption,
     analyze_paths,
+    logs_of,
     selection_of,
 )
 
@@ -34,7 +39,7 @@ _LINES_AT_ONCE = 500
 
 
 def steps(
-    paths: PathsArgument,
+    paths: LogsArgument = None,
     as_json: JsonOption = False,
     prices: PricesOption = None,
     show_content: ContentOption = "excerpt",
@@ -44,6 +49,10 @@ def steps(
     model: ModelOption = "",
     session: SessionOption = "",
     run: RunOption = "",
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    claude_code: ClaudeCodeOption = False,
+    codex: CodexOption = False,
 ) -> None:
     """List every step: what it read and wrote, and what it paid again.
 
@@ -53,9 +62,10 @@ def steps(
     from rebilled.reports.content import limit_content
     from rebilled.reports.report import Options
 
+    logs = logs_of(paths, claude_code=claude_code, codex=codex)
     options = Options(show_content=show_content, width=screen_width(width), colour=in_colour())
     wanted = selection_of(since, until, model, session, run)
-    analysis = limit_content(analyze_paths(paths, prices, wanted), show_content)
+    analysis = limit_content(analyze_paths(logs, prices, wanted, (include or (), exclude or ())), show_content)
     if as_json:
         _emit_json(analysis, options)
         return

@@ -14,7 +14,9 @@ from types import TracebackType
 from typing import IO, NamedTuple
 
 from rebilled.errors import RecordError
+from rebilled.formats.bundle import opened, split_member
 from rebilled.formats.compression import copy_bounded, decompress, detect_compression
+from rebilled.formats.remote import is_url, open_url
 
 MAX_RECORD_BYTES = 128 << 20
 """A longer record is listed, not read."""
@@ -53,6 +55,11 @@ class File:
 
     def __enter__(self) -> File:
         try:
+            plain = self.path == "-" or is_url(self.path) or Path(self.path).is_file()
+            held = None if plain else split_member(self.path)
+            if held is not None:
+                self._fill_from(*held)
+                return self
             with self._open() as raw:
                 self._fill(raw)
         except OSError as error:
@@ -68,12 +75,20 @@ class File:
             self._map = None
 
     def _open(self) -> IO[bytes]:
+        if is_url(self.path):
+            return open_url(self.path)
         if self.path == "-":
             return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
         return Path(self.path).open("rb")
 
+    def _fill_from(self, archive: str, member: str) -> None:
+        with tempfile.TemporaryFile() as spool:
+            opened(archive).copy(member, spool)
+            spool.flush()
+            self._unpack(spool)
+
     def _fill(self, raw: IO[bytes]) -> None:
-        if self.path != "-" and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        if self.path != "-" and not is_url(self.path) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
             self.in_place = True
             self._unpack(raw)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rebilled.errors import RecordError
@@ -10,10 +10,9 @@ from rebilled.formats.conversation import parse_text
 from rebilled.formats.counts import Counts, first_count, first_text, hint_of, shape_of
 from rebilled.formats.credentials import scrub_text, secret_keys
 from rebilled.formats.file import File
-from rebilled.formats.lines import Entry, read_objects
-from rebilled.formats.times import moment_of
+from rebilled.formats.rows import first_moment, read_rows
 from rebilled.model import Json, Record, Skip, Source
-from rebilled.spans import dump_json, parse_json
+from rebilled.spans import dump_json
 
 _USAGE = (b'"usageDetails"', b'"usage_details"', b'"modelParameters"', b'"model_parameters"')
 _TRACE = (b'"traceId"', b'"trace_id"')
@@ -39,43 +38,21 @@ class Langfuse:
 
     def read(self, file: File) -> Iterator[Record | Skip]:
         """The generations; other observations are counted in one Skip."""
-        others = total = 0
-        for item in read_objects(file, "data"):
-            if isinstance(item, Skip):
-                yield item
-                continue
-            for observation in _observations(item):
-                total += 1
-                try:
-                    yield _read_observation(observation, Source(file.path, item.line, item.offset))
-                except RecordError as error:
-                    if error.reason == "no_request":
-                        others += 1
-                    else:
-                        yield Skip(file.path, item.line, error.reason, error.detail)
-        if others or not total:
-            yield Skip(file.path, None, "no_request", f"{others} of {total} observations are no calls to a model")
+        yield from read_rows(file, "data", _read_observation, "observations", _opened)
 
 
 FORMAT = Langfuse()
 
 
-def _observations(entry: Entry) -> Iterator[dict[str, Any]]:
+def _opened(value: Any) -> Iterator[Any]:
     """The observation that an object is, or those that a trace holds, with its session."""
-    try:
-        value = parse_json(entry.text)
-    except RecordError:
-        return
-    if not isinstance(value, dict):
-        return
-    inner = value.get("observations")
+    inner = value.get("observations") if isinstance(value, dict) else None
     if not isinstance(inner, list):
         yield value
         return
     session = first_text(value, ("sessionId", "session_id"))
     for item in inner:
-        if isinstance(item, dict):
-            yield {"sessionId": session, **item}
+        yield {"sessionId": session, **item} if isinstance(item, dict) else item
 
 
 def _read_observation(values: dict[str, Any], source: Source) -> Record:
@@ -96,16 +73,11 @@ def _read_observation(values: dict[str, Any], source: Source) -> Record:
         response=counts.response(shape, first_text(values, ("id",)), model or None) if counts is not None else None,
         meta=_read_meta(values, None if as_given or body is None else hint_of(shape)),
         error=scrub_text(told or "error")[:300] if failed else None,
-        started_at=_moment(values, "startTime", "start_time"),
-        first_token_at=_moment(values, "completionStartTime", "completion_start_time"),
-        ended_at=_moment(values, "endTime", "end_time"),
+        started_at=first_moment(values, "startTime", "start_time"),
+        first_token_at=first_moment(values, "completionStartTime", "completion_start_time"),
+        ended_at=first_moment(values, "endTime", "end_time"),
         request_id=first_text(values, ("id",)),
     )
-
-
-def _moment(values: Mapping[str, Any], *names: str) -> float | None:
-    value = next((values[name] for name in names if values.get(name)), None)
-    return moment_of(value)
 
 
 def _read_counts(values: dict[str, Any]) -> Counts | None:

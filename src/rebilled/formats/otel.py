@@ -106,10 +106,11 @@ def _spans(entry: Entry) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             yield item, {}
             continue
         for group in groups if isinstance(groups, list) else ():
-            yield from _group_spans(group)
+            yield from group_spans(group)
 
 
-def _group_spans(group: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def group_spans(group: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The spans of a group with the attributes of their resource."""
     if not isinstance(group, dict):
         return
     holder = group.get("resource")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebilled.errors import InputError
+from rebilled.errors import InputError, RecordError
+from rebilled.formats.bundle import is_bundle, member_path, opened
 from rebilled.formats.pairs import pair_files
+from rebilled.formats.remote import expand_url, is_url
 from rebilled.model import Skip
 
 NOT_WALKED = frozenset({"node_modules", "__pycache__"})
 """Folders inside a given folder that are passed over, as everything is whose name starts with a dot."""
 
+_NO_ARCHIVES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".har", ".txt", ".md", ".log", ".csv", ".parquet")
+"""Names under which nobody keeps archives, so that such files are not opened to find out."""
 _NUMBER = re.compile(r"(\d+)")
 
 
@@ -35,8 +40,10 @@ class Input:
         return (self.path,) if self.response_path is None else (self.path, self.response_path)
 
 
-def find_inputs(paths: Iterable[str]) -> list[Input | Skip]:
-    """The files that the paths name: files as they are, folders walked in natural order, globs expanded.
+def find_inputs(paths: Iterable[str], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> list[Input | Skip]:
+    """The files that the paths name: files as they are, folders and archives walked in natural order, globs expanded.
+
+    include, exclude: patterns for the files inside folders and archives, see `wanted`.
 
     Each file is read once, however often it is named. A folder that cannot be listed is a Skip. Hidden files and
     folders inside a given folder are passed over, `node_modules` too. Raises InputError for a path that is not there.
@@ -48,14 +55,54 @@ def find_inputs(paths: Iterable[str]) -> list[Input | Skip]:
         for item in _expand(path):
             if isinstance(item, Skip):
                 found.append(item)
-            elif item == "-" or _is_new(item, seen):
+            elif item == "-":
                 files.append(item)
+            elif (item == path or wanted(item, path, include, exclude)) and _is_new(item, seen):
+                for inner in _unbundled(item):
+                    if isinstance(inner, Skip):
+                        found.append(inner)
+                    elif inner == item or wanted(inner, path, include, exclude):
+                        files.append(inner)
     found.extend(Input(path, response_path) for path, response_path in pair_files(files))
     return found
 
 
+def _unbundled(path: str) -> Iterator[str | Skip]:
+    """The members of an archive in natural order; any other file as it is."""
+    if is_url(path) or path.lower().endswith(_NO_ARCHIVES) or not is_bundle(path):
+        yield path
+        return
+    try:
+        bundle = opened(path)
+    except RecordError as error:
+        yield Skip(path, None, error.reason, error.detail)
+        return
+    yield from bundle.skips
+    for name in sorted(bundle.names, key=natural_key):
+        yield member_path(path, name)
+
+
+def wanted(path: str, given: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    """Whether a file inside a given folder is to be read: it fits one of `include`, if there are any, and no `exclude`.
+
+    A pattern fits the file's name, or its path below the folder; `*` stands for any text, slashes included.
+    """
+    below = path[len(given) :].lstrip("/!") if path.startswith(given) else path
+    names = (below, Path(path).name)
+
+    def fits(patterns: Sequence[str]) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+    return (not include or fits(include) or is_container(path)) and not fits(exclude)
+
+
+def is_container(path: str) -> bool:
+    """Whether a file may hold others that a pattern is about."""
+    return path.lower().endswith((".zip", ".tar", ".tgz", ".tar.gz", ".tar.zst"))
+
+
 def _is_new(path: str, seen: set[str]) -> bool:
-    real = os.path.realpath(path)
+    real = path if is_url(path) else os.path.realpath(path)
     fresh = real not in seen
     seen.add(real)
     return fresh
@@ -64,7 +111,9 @@ def _is_new(path: str, seen: set[str]) -> bool:
 def _expand(path: str) -> Iterator[str | Skip]:
     if not path:
         raise InputError("a path is empty; check the quotes and variables of the command")
-    if path == "-" or Path(path).is_file():
+    if is_url(path):
+        yield from sorted(expand_url(path), key=natural_key)
+    elif path == "-" or Path(path).is_file():
         yield path
     elif Path(path).is_dir():
         yield from _walk(path, set())

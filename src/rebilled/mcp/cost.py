@@ -10,12 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from rebilled.analysis import PriceList, rates_of
+from rebilled.bill import PriceList, rates_of
 from rebilled.figures import cached_tokens
 from rebilled.mcp.artifact import ToolFact
 from rebilled.mcp.cost_fact import Block, Reshuffle, TokenBasis
 from rebilled.model import Rates, Step
 from rebilled.providers.policy import gpt_version, policy_of
+from rebilled.tokens import calibrate
 from rebilled.trace import Trace
 
 BYTES_PER_TOKEN = {"claude": 3.62, "claude-4.7": 2.78, "other": 3.95}
@@ -113,21 +114,26 @@ def usual_of(trace: Trace, model: str | None = None) -> Usual | None:
 
 
 def _calibrated(steps: Sequence[Step]) -> Ratio | None:
-    """Bytes per token over all prompts whose size and usage are known; those with images and files in them are not."""
-    known = [
-        step
-        for step in steps
-        if step.has_body
-        and step.prompt_usage is not None
-        and step.prompt_usage.input_tokens
-        and _PLAUSIBLE[0] <= step.prompt_bytes / step.prompt_usage.input_tokens <= _PLAUSIBLE[1]
-    ]
-    tokens = sum(step.prompt_usage.input_tokens for step in known if step.prompt_usage is not None)
-    size = sum(step.prompt_bytes for step in known)
-    if not tokens or not size:
+    """Bytes of a tool per token, fitted to the reported totals; of all of a prompt where these are too few."""
+    model = steps[0].model
+    known = [step for step in steps if step.has_body and _is_plausible(step)]
+    size, tokens = sum(step.prompt_bytes for step in known), sum(_own_tokens(step) for step in known)
+    if not tokens:
         return None
+    fit = calibrate(known).get(model)
     noun = "step" if len(known) == 1 else "steps"
-    return Ratio(size / tokens, "calibrated", f"{len(known):,} {noun} of {steps[0].model} in the trace")
+    ratio = 1 / fit.rates["tools"] if fit is not None else size / tokens
+    return Ratio(ratio, "calibrated", f"{len(known):,} {noun} of {model} in the trace")
+
+
+def _is_plausible(step: Step) -> bool:
+    """Whether the body is all text, and all of it in the log: bytes of media tell nothing of tokens."""
+    tokens = _own_tokens(step)
+    return tokens > 0 and _PLAUSIBLE[0] <= step.prompt_bytes / tokens <= _PLAUSIBLE[1]
+
+
+def _own_tokens(step: Step) -> int:
+    return step.prompt_usage.input_tokens if step.prompt_usage is not None else 0
 
 
 # ---- dollars ---------------------------------------------------------------------------------------------------------

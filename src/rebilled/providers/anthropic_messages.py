@@ -52,6 +52,8 @@ _FOREIGN_KEYS = (
     "safety_mode",
 )
 
+_SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
+
 
 def fits(members: Mapping[str, tuple[int, int]], layout: Layout, url: str) -> int:
     """A Messages body: messages beside max_tokens or system, tools with input_schema, content blocks of its kinds."""
@@ -111,7 +113,23 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         inference_geo=text_at(usage, "inference_geo"),
         error=error,
         diagnosis=diagnosis if isinstance(diagnosis, dict) else None,
+        rounds=server_rounds(message, events),
     )
+
+
+def server_rounds(message: Json, events: Sequence[Json]) -> int | None:
+    """How often the provider ran its own tools within the call; None where the log does not hold the answer.
+
+    After every round the prompt is run again with the results behind it (server-tools page, 2026-08-21).
+    """
+    content = dig(message, "content")
+    kinds = [text_at(block, "type") or "" for block in content] if isinstance(content, list) else []
+    kinds += [text_at(event, "content_block", "type") or "" for event in events]
+    kinds = [kind for kind in kinds if kind]
+    if not kinds:
+        return None
+    calls = [kind in _SERVER_CALLS for kind in kinds]
+    return sum(here and not before for here, before in zip(calls, [False, *calls], strict=False))
 
 
 def _started(events: Sequence[Json]) -> Json:

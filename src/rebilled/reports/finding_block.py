@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from rebilled.analysis import Analysis
+from rebilled.analysis import Analysis, worth
 from rebilled.model import Divergence, Finding, StepResult
-from rebilled.reports.amount import count, steps, usd
+from rebilled.reports.amount import count, percent, steps, usd
 from rebilled.reports.excerpt import excerpt_lines
 from rebilled.reports.plain import cells, cut, cut_middle, plain, wrap
 from rebilled.reports.report import Options
@@ -18,6 +18,7 @@ INDENT = 3
 _LABEL = 8
 _MOST_PATHS = 3
 _WIDE = 100
+_LEAST_USD = 0.00005
 
 
 def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Options) -> list[str]:
@@ -41,6 +42,9 @@ def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Opt
         named = ", ".join(plain(name) for name in example.verdict.contributing)
         lines += labelled("also", wrap(f"once that is mended, this would still miss: {named}", _inner(width)))
     lines += labelled("fix", wrap(plain(finding.remedy), _inner(width)))
+    told = savings(finding, analysis)
+    if told:
+        lines += labelled("saves", wrap(told, _inner(width)))
     if example is not None and example.step.compare_to is not None and example.step.has_body:
         lines += labelled("see", [pen.paint(diff_command(example, analysis), "command")])
     return lines
@@ -99,6 +103,17 @@ def price(finding: Finding, *, short: bool = False) -> str:
         money = f", {usd(finding.cacheable_usd)} to save" if finding.cacheable_usd is not None else ""
         return f"{count(finding.repeat_tokens)}{unit} never cached{money}"
     return "nothing re-billed" if finding.rebilled_usd is not None else "cost not known"
+
+
+def savings(finding: Finding, analysis: Analysis) -> str:
+    """What mending a finding alone would have saved, as the replay gives it; empty where that is not known."""
+    saved = finding.fix_saves_usd
+    if saved is None or not finding.avoidable or not worth(finding):
+        return ""
+    if saved < _LEAST_USD:
+        return "nothing by itself: as the replay has it, the remedy would have cost as much as it saves"
+    bill = sum(result.cost.total_usd for result in analysis.results if result.cost is not None)
+    return f"{usd(saved)} of {usd(bill)} ({percent(saved / bill)}), replayed with this alone mended"
 
 
 def where(mover: Divergence, width: int) -> str:

@@ -14,7 +14,7 @@ from rebilled import __version__
 from rebilled.analysis import Analysis
 from rebilled.causes import by_name
 from rebilled.diagnosis import agrees, read_diagnosis
-from rebilled.model import Cost, Divergence, Finding, Ledger, ServerPart, Skip, StepResult, Usage
+from rebilled.model import Cost, Divergence, Finding, Ledger, Outcome, ServerPart, Skip, StepResult, Usage
 from rebilled.reports.report import Options, Report
 from rebilled.reports.server_lines import accusation_sentence
 
@@ -202,7 +202,7 @@ def step_object(result: StepResult, options: Options) -> Object:
         "ledger": ledger_object(result.tokens),
         "ledger_usd": ledger_object(result.paid),
         "provider_diagnosis": diagnosis_object(result),
-        "simulated": None,
+        "simulated": simulated_object(result.simulated),
     }
 
 
@@ -258,6 +258,18 @@ def diagnosis_object(result: StepResult) -> Object | None:
     if said is None:
         return None
     return {"type": said.type, "missed_tokens": said.missed_tokens, "agrees": agrees(said, result.verdict)}
+
+
+def simulated_object(outcome: Outcome | None) -> Object | None:
+    """What the cache rules predict for a step, beside what was reported; null where nothing tells it."""
+    if outcome is None:
+        return None
+    return {
+        "cache_read_tokens": outcome.read,
+        "cache_write_tokens": outcome.write,
+        "uncached_input_tokens": outcome.uncached,
+        "estimated_total": outcome.estimated,
+    }
 
 
 def agreement_object(results: list[StepResult]) -> Object | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rebilled.analysis import Analysis
 from rebilled.model import Divergence, Finding
 from rebilled.reports.amount import count, percent, steps, usd, whole
-from rebilled.reports.finding_block import diff_command, price, where
+from rebilled.reports.finding_block import diff_command, price, savings, where
 from rebilled.reports.headline import headline
 from rebilled.reports.json import by_cause, totals_object
 from rebilled.reports.overview import skip_line, skip_reasons
@@ -96,12 +96,15 @@ def _finding(place: int, finding: Finding, analysis: Analysis, options: Options)
         f"- steps: {steps(finding.steps)}",
         f"- what: {escaped(finding.evidence)}",
     ]
-    told = probe_sentences(finding, analysis.probes) if analysis.probes else server_sentences(finding)
-    lines += [f"- {'probe' if analysis.probes else 'server'}: {escaped(text)}" for text in told]
+    sentences = probe_sentences(finding, analysis.probes) if analysis.probes else server_sentences(finding)
+    lines += [f"- {'probe' if analysis.probes else 'server'}: {escaped(text)}" for text in sentences]
     mover = example.verdict.divergence if example is not None and finding.json_path is not None else None
     if mover is not None and mover.section == finding.section:
         lines += [f"- where, at step {finding.example}: {code(where(mover, _WIDE))}", *_excerpts(mover, options)]
     lines.append(f"- fix: {escaped(finding.remedy)}")
+    told = savings(finding, analysis)
+    if told:
+        lines.append(f"- saves: {escaped(told)}")
     if example is not None and example.step.compare_to is not None and example.step.has_body:
         lines.append(f"- see: {code(diff_command(example, analysis))}")
     return lines

@@ -20,6 +20,8 @@ _WORDS = {
     "reported_grain_tokens": "reported in steps of",
     "entry_spacing_tokens": "entries end every",
     "tokens": "shortest cached prefix",
+    "forced_tokens": "with a forced choice",
+    "pixels": "pixels a side",
     "from_version": "from version",
     "models": "models",
     "source": "source",
