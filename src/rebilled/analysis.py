@@ -19,7 +19,7 @@ from rebilled.formats import Input, find_inputs, read_input
 from rebilled.formats.bundle import member_size, shut
 from rebilled.healing import with_savings
 from rebilled.lineage import Lineage, Link
-from rebilled.model import Finding, Record, Skip, Step, StepResult, Verdict
+from rebilled.model import Finding, ProbeMatch, Record, Skip, Step, StepResult, Verdict
 from rebilled.parallel import read_in_halves
 from rebilled.prompt import Prompt
 from rebilled.reader import Reader, shift_system
@@ -37,7 +37,10 @@ Progress = Callable[[int, int], None]
 
 
 class Analysis(msgspec.Struct):
-    """Everything found about a trace: one result a step, and the findings, dearest first."""
+    """Everything found about a trace: one result a step, and the findings, dearest first.
+
+    probes: those of MCP servers that were given with it, and whose tools they found here.
+    """
 
     trace: Trace
     results: list[StepResult]
@@ -45,6 +48,7 @@ class Analysis(msgspec.Struct):
     price_source: str
     price_date: str
     unpriced_models: list[str] = msgspec.field(default_factory=list)
+    probes: tuple[ProbeMatch, ...] = ()
     lab: Lab | None = None
 
     def laboratory(self, prices: PriceList) -> Lab:

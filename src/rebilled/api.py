@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebilled import analysis as pipeline
 from rebilled.model import Finding, StepResult
+from rebilled.servers import with_servers
 from rebilled.trace import Trace
 
 if TYPE_CHECKING:
@@ -103,16 +104,22 @@ def read(paths: Paths) -> Trace:
     return pipeline.read([paths] if isinstance(paths, (str, Path)) else paths)
 
 
-def analyze(trace: Trace | Paths, *, prices: str | Path | None = None) -> Analysis:
+def analyze(trace: Trace | Paths, *, prices: str | Path | None = None, mcp: Paths = ()) -> Analysis:
     """The verdict, the accounts and the US dollars of every step.
 
-    prices: a file with contract rates, beside the packaged list prices.
+    prices: a file with contract rates, beside the packaged list prices. mcp: probes or recordings of MCP servers.
     Raises InputError for a path or a price file that cannot be used.
     """
     from rebilled.pricing import Prices
 
     source = trace if isinstance(trace, Trace) else read(trace)
-    return Analysis(pipeline.analyze(source, Prices.load(Path(prices) if prices is not None else None)))
+    found = pipeline.analyze(source, Prices.load(Path(prices) if prices is not None else None))
+    if not mcp:
+        return Analysis(with_servers(found))
+    from rebilled.mcp.joining import join
+    from rebilled.mcp.witness_file import load_witness
+
+    return Analysis(join(found, [load_witness(str(file)) for file in ([mcp] if isinstance(mcp, (str, Path)) else mcp)]))
 
 
 def simulate(trace: Trace | Paths) -> pl.DataFrame:

@@ -486,8 +486,57 @@ class StepResult(msgspec.Struct, frozen=True):
     simulated: Outcome | None = None
 
 
+class Accusation(msgspec.Struct, frozen=True):
+    """What a probe of an MCP server says to what its tools did in a trace.
+
+    probe: what the probed server is called; check: the check that speaks; result: its result there, `pass` where the
+    server held still; said: all of it as a sentence. certain: whether it is surely the same server.
+    """
+
+    probe: str
+    check: str
+    result: str
+    said: str
+    certain: bool
+
+
+class ServerPart(msgspec.Struct, frozen=True):
+    """The part that one MCP server's tools had in a finding. server: None for tools of no server.
+
+    changes: what they did, of `order`, `set`, `definitions` and `key_order`; empty where they stood still. steps: at
+    which of the finding's steps. Tokens and dollars are those of these steps, whoever else moved there.
+    """
+
+    server: str | None
+    tools: int
+    changes: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
+    rebilled_tokens: int = 0
+    rebilled_usd: float | None = None
+    accusations: tuple[Accusation, ...] = ()
+
+
+class ProbeMatch(msgspec.Struct, frozen=True):
+    """A probe given beside a trace: whose it is there. server: the name in the trace, None where it is not found.
+
+    recorded: whether it is a recording of a client and no probe. how: `names`, `name_and_sizes`, `name`, `sizes`,
+    `ambiguous` or `none`; certain: whether it is surely the same.
+    """
+
+    probe: str
+    source: str
+    probed: str
+    recorded: bool
+    tools: int
+    lists: int
+    server: str | None
+    how: str
+    certain: bool
+    note: str
+
+
 class Finding(msgspec.Struct, frozen=True):
-    """One thing to mend: the steps it hit and what they cost."""
+    """One thing to mend: the steps it hit and what they cost. servers: the parts of MCP servers, where tools moved."""
 
     code: str
     cause: str
@@ -505,3 +554,4 @@ class Finding(msgspec.Struct, frozen=True):
     cacheable_usd: float | None = None
     example: int = 0
     fix_saves_usd: float | None = None
+    servers: tuple[ServerPart, ...] = ()

@@ -23,7 +23,9 @@ CODE = re.compile(r"\bRB\d{3}\b")
 
 
 def command_names() -> set[str]:
-    return {info.name for info in build("").registered_commands if info.name}
+    app = build("")
+    names = [info.name for info in app.registered_commands] + [info.name for info in app.registered_groups]
+    return {name for name in names if name}
 
 
 def documented_commands() -> set[str]:

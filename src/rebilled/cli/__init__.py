@@ -7,10 +7,25 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "GROUPS", "main"]
 
-COMMANDS = ("report", "diff", "steps", "whatif", "calibrate", "compare", "causes", "prices", "providers", "formats")
+COMMANDS = (
+    "report",
+    "diff",
+    "steps",
+    "whatif",
+    "calibrate",
+    "compare",
+    "mcp",
+    "causes",
+    "prices",
+    "providers",
+    "formats",
+)
 """The commands in the order in which help names them; each is a function in the module of its name."""
+
+GROUPS = ("mcp",)
+"""Those of them that hold commands of their own."""
 
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rebilled.cli import COMMANDS
+from rebilled.cli import COMMANDS, GROUPS
 from rebilled.cli.value import QuickCommand, QuickGroup
 
 _EXAMPLES = """\b
@@ -31,6 +31,9 @@ def build(word: str) -> typer.Typer:
     app.callback(epilog=_EXAMPLES, subcommand_metavar="COMMAND | PATH...", options_metavar="")(about)
     for name in (word,) if word in COMMANDS else COMMANDS:
         module = importlib.import_module(f"rebilled.cli.{name}")
+        if name in GROUPS:
+            app.add_typer(module.group(), name=name)
+            continue
         epilog = getattr(module, "EXAMPLES", None)
         app.command(name, cls=QuickCommand, epilog=epilog)(getattr(module, name))
     return app

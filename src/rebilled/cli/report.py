@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,7 @@ from rebilled.cli.reading import (
 )
 
 if TYPE_CHECKING:
+    from rebilled.analysis import Analysis
     from rebilled.reports import Report
 
 EXAMPLES = """\b
@@ -36,6 +38,7 @@ Examples:
   analyze report logs/ --top 5
   analyze report logs/ --json > report.json
   analyze report logs/ -o report.md --show-content none
+  analyze report logs/ --mcp jira.json --mcp github=recorded.tee.jsonl
   zcat big.jsonl.gz | analyze -
 """
 
@@ -66,6 +69,14 @@ def report(
     model: ModelOption = "",
     session: SessionOption = "",
     run: RunOption = "",
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mcp",
+            metavar="[NAME=]FILE",
+            help="A probe or recording of an MCP server, to name the fault behind moved tools; may be given again.",
+        ),
+    ] = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     claude_code: ClaudeCodeOption = False,
@@ -89,12 +100,25 @@ def report(
     )
     logs = logs_of(paths, claude_code=claude_code, codex=codex)
     wanted = selection_of(since, until, model, session, run)
-    analysis = limit_content(analyze_paths(logs, prices, wanted, (include or (), exclude or ())), show_content)
+    found = analyze_paths(logs, prices, wanted, (include or (), exclude or ()))
+    analysis = limit_content(_joined(found, mcp or ()), show_content)
     data = form.render(analysis, options)
     if output is None:
         emit(data if data.endswith(b"\n") else data + b"\n")
     else:
         save(output, data, overwrite=force)
+
+
+def _joined(analysis: Analysis, files: Sequence[str]) -> Analysis:
+    """The analysis with the servers behind moved tools, and what probes say of them."""
+    from rebilled.servers import with_servers
+
+    if not files:
+        return with_servers(analysis)
+    from rebilled.mcp.joining import join
+    from rebilled.mcp.witness_file import load_witness
+
+    return join(analysis, [load_witness(file) for file in files])
 
 
 def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:

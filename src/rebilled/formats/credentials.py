@@ -35,6 +35,16 @@ def scrub_text(text: str) -> str:
     return _SECRET_TEXT.sub("[credential]", text)
 
 
+def mask_text(text: str) -> str:
+    """The text with an asterisk for each byte of what looks like a credential; words without a digit are none."""
+    return _SECRET_TEXT.sub(_stars, text)
+
+
+def _stars(match: re.Match[str]) -> str:
+    found = match[0]
+    return "*" * len(found.encode("utf-8", "surrogatepass")) if any(sign.isdigit() for sign in found) else found
+
+
 def scrub_json(value: Json) -> Json:
     """The value without members that hold credentials and with its texts scrubbed."""
     if isinstance(value, str):

@@ -11,6 +11,7 @@ from rebilled.reports.amount import count, percent, steps, usd
 from rebilled.reports.excerpt import excerpt_lines
 from rebilled.reports.plain import cells, cut, cut_middle, plain, wrap
 from rebilled.reports.report import Options
+from rebilled.reports.server_lines import probe_sentences, server_sentences
 from rebilled.reports.style import Meaning, Pen
 
 INDENT = 3
@@ -32,6 +33,7 @@ def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Opt
         [steps(finding.steps) + f" ({len(finding.steps)})"] if len(finding.steps) > 1 else [str(finding.steps[0])],
     )
     lines += labelled("what", wrap(plain(finding.evidence), _inner(width)))
+    lines += _servers(finding, analysis, width)
     mover = example.verdict.divergence if example is not None and finding.json_path is not None else None
     if mover is not None and mover.section == finding.section:
         named = f"step {finding.example}: " if len(finding.steps) > 1 else ""
@@ -50,6 +52,19 @@ def finding_lines(place: int, finding: Finding, analysis: Analysis, options: Opt
     if example is not None and example.step.compare_to is not None and example.step.has_body:
         lines += labelled("see", [pen.paint(diff_command(example, analysis), "command")])
     return lines
+
+
+def _servers(finding: Finding, analysis: Analysis, width: int) -> list[str]:
+    """What probes say of the servers; without one, which servers moved where the sentence above does not tell."""
+    if analysis.probes:
+        return [row for text in probe_sentences(finding, analysis.probes) for row in _wrapped("probe", text, width)]
+    if finding.cause == "tools_reordered":
+        return []
+    return [row for text in server_sentences(finding) for row in _wrapped("server", text, width)]
+
+
+def _wrapped(label: str, text: str, width: int) -> list[str]:
+    return labelled(label, wrap(text, _inner(width)))
 
 
 def brief_line(finding: Finding, width: int) -> str:

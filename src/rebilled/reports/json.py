@@ -14,8 +14,9 @@ from rebilled import __version__
 from rebilled.analysis import Analysis
 from rebilled.causes import by_name
 from rebilled.diagnosis import agrees, read_diagnosis
-from rebilled.model import Cost, Divergence, Finding, Ledger, Outcome, Skip, StepResult, Usage
+from rebilled.model import Cost, Divergence, Finding, Ledger, Outcome, ServerPart, Skip, StepResult, Usage
 from rebilled.reports.report import Options, Report
+from rebilled.reports.server_lines import accusation_sentence
 
 Object = dict[str, Any]
 USAGE_FIELDS = (
@@ -64,6 +65,7 @@ def report_object(analysis: Analysis, options: Options) -> Object:
         "by_tool": grouped(results, _tool_of),
         "runs": runs_object(analysis, options),
         "findings": [finding_object(finding) for finding in analysis.findings],
+        "probes": [asdict(match) for match in analysis.probes],
     }
 
 
@@ -299,6 +301,20 @@ def finding_object(finding: Finding) -> Object:
         "cacheable_usd": finding.cacheable_usd,
         "fix_saves_usd": finding.fix_saves_usd,
         "example_step": finding.example,
+        "servers": [server_object(part) for part in finding.servers],
+    }
+
+
+def server_object(part: ServerPart) -> Object:
+    """The part that one server's tools had in a finding."""
+    return {
+        "server": part.server,
+        "tools": part.tools,
+        "changes": list(part.changes),
+        "steps": list(part.steps),
+        "rebilled_tokens": part.rebilled_tokens,
+        "rebilled_usd": part.rebilled_usd,
+        "probes": [asdict(one) | {"said": accusation_sentence(part, one)} for one in part.accusations],
     }
 
 

@@ -11,6 +11,7 @@ from rebilled.reports.json import by_cause, totals_object
 from rebilled.reports.overview import skip_line, skip_reasons
 from rebilled.reports.plain import plain
 from rebilled.reports.report import Options, Report
+from rebilled.reports.server_lines import probe_rows, probe_sentences, server_sentences
 
 _WIDE = 200
 _SPECIAL = "\\`*_[]<>|"
@@ -66,6 +67,7 @@ def _figures(analysis: Analysis) -> list[str]:
     ]
     if analysis.unpriced_models:
         rows.append(("without a price", ", ".join(cell(name) for name in analysis.unpriced_models)))
+    rows += [("probe", escaped(text)) for text in probe_rows(analysis)]
     if trace.skipped:
         first = escaped(skip_line(trace.skipped[0], _WIDE))
         rows.append(("skipped", f"{escaped(skip_reasons(trace.skipped))}; the first: {first}"))
@@ -94,6 +96,8 @@ def _finding(place: int, finding: Finding, analysis: Analysis, options: Options)
         f"- steps: {steps(finding.steps)}",
         f"- what: {escaped(finding.evidence)}",
     ]
+    sentences = probe_sentences(finding, analysis.probes) if analysis.probes else server_sentences(finding)
+    lines += [f"- {'probe' if analysis.probes else 'server'}: {escaped(text)}" for text in sentences]
     mover = example.verdict.divergence if example is not None and finding.json_path is not None else None
     if mover is not None and mover.section == finding.section:
         lines += [f"- where, at step {finding.example}: {code(where(mover, _WIDE))}", *_excerpts(mover, options)]

@@ -11,6 +11,7 @@ from rebilled.reports.headline import headline
 from rebilled.reports.json import totals_object
 from rebilled.reports.plain import cells, cut, cut_middle, plain, wrap
 from rebilled.reports.report import Options
+from rebilled.reports.server_lines import probe_rows
 from rebilled.reports.style import Pen
 
 _LABEL = 11
@@ -26,6 +27,7 @@ def overview_lines(analysis: Analysis, options: Options) -> list[str]:
     if any(result.step.usage is not None for result in analysis.results):
         rows += [("bill", _bill(totals)), ("re-billed", _rebilled(totals)), *_churn(totals), *_cacheable(totals)]
     rows += [*_gaps(analysis), ("prices", f"{plain(analysis.price_source)}, checked {analysis.price_date}")]
+    rows += [("probe", text) for text in probe_rows(analysis)]
     lines = [*first, ""]
     for label, text in rows:
         lines += _row(label, text, options.width, pen)

@@ -1,0 +1,75 @@
+"""From a target and options to a probe: the connections, and the end of everything on interruption."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import signal
+from collections.abc import Callable, Mapping, Sequence
+
+from rebilled.mcp.artifact import Options, Probe, Server
+from rebilled.mcp.legs import Plan
+from rebilled.mcp.probe import run
+from rebilled.mcp.transport import Connect, Connection, Limits
+from rebilled.mcp.transport_http import HttpConnection
+from rebilled.mcp.transport_stdio import Patience, StdioConnection
+
+
+def limits_of(options: Options) -> Limits:
+    """The limits of one request that the options ask for."""
+    return Limits(timeout_s=options.timeout_ms / 1000, max_bytes=options.max_bytes)
+
+
+def connect_command(command: Sequence[str], environment: Mapping[str, str], limits: Limits) -> Connect:
+    """What opens a connection to a new process of a command."""
+    patience = Patience(limits.grace_s)
+
+    async def connect() -> Connection:
+        return await StdioConnection.open(command, environment, limits, patience)
+
+    return connect
+
+
+def connect_url(url: str, headers: Mapping[str, str], limits: Limits, version: str) -> Connect:
+    """What opens a connection to a URL."""
+
+    async def connect() -> Connection:
+        return HttpConnection(url, headers, limits, f"rebilled/{version}")
+
+    return connect
+
+
+def ask(
+    server: Server,
+    connect: Connect,
+    options: Options,
+    *,
+    version: str,
+    clock: Callable[[], float],
+    connect_bare: Connect | None = None,
+    reads: Sequence[str] = (),
+    on_list: Callable[[], None] = lambda: None,
+) -> Probe:
+    """Probe a server and wait for it. Raises InputError for a command or URL that cannot be used."""
+    plan = Plan(
+        transport=server.transport,
+        connect=connect,
+        options=options,
+        limits=limits_of(options),
+        version=version,
+        key=secrets.token_bytes(32),
+        reads=tuple(reads),
+        on_list=on_list,
+    )
+    return asyncio.run(_until_told(plan, server, clock, connect_bare))
+
+
+async def _until_told(plan: Plan, server: Server, clock: Callable[[], float], bare: Connect | None) -> Probe:
+    """Run, and end the servers too when this program is told to end."""
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    return await run(plan, server, clock=clock, connect_bare=bare)
