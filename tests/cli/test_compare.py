@@ -46,9 +46,11 @@ def test_measures_do_not_grow_with_the_trace(capsysbinary: Capture, tmp_path: Pa
     def many(count: int) -> Path:
         records = []
         for number in range(count):
-            talk = Talk(system=(f"Case {number}. " * 700,))
+            turns = (user(words(1500, f"opening {number}")),)
+            names = (f"load_{number}", f"save_{number}")
+            talk = Talk(tools=tools(*names), system=(words(9000, f"case {number}"),), turns=turns)
             at = 1000.0 * number
-            records += [step(talk, at=at), step(talk.grown(*call_and_result(1)), read=0, at=at + 10)]
+            records += [step(talk, at=at), step(talk.grown(*call_and_result(number)), read=0, at=at + 10)]
         return write_trace(tmp_path / f"{count}.jsonl", records)
 
     found = run(capsysbinary, "compare", many(1), many(6), "--json").json
