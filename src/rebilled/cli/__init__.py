@@ -9,7 +9,7 @@ from typing import NoReturn
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("report", "diff", "steps", "whatif", "calibrate", "compare", "causes", "prices", "providers", "formats")
+COMMANDS = ("report", "diff", "steps", "whatif", "calibrate", "compare", "causes", "prices", "providers", "formats", "convert")
 """The commands in the order in which help names them; each is a function in the module of its name."""
 
 BAD_INPUT = 2
