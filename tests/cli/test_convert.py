@@ -95,3 +95,32 @@ def test_standard_input_is_read_and_a_pipe_goes_on(tmp_path: Path) -> None:
     assert done.code == 0
     again = run_program("-", stdin=done.out.encode(), folder=tmp_path)
     assert again.out.startswith("Fix the tool order")
+
+
+# ---- redacted ------------------------------------------------------------------------------------------------------
+
+
+def test_redacted_trace_has_the_same_verdicts_and_none_of_the_names(tmp_path: Path, capsysbinary: Capture) -> None:
+    trace = write_trace(tmp_path / "trace.jsonl", shuffled_run())
+    out = tmp_path / "share.jsonl"
+    assert run(capsysbinary, "convert", trace, "--redact", "-o", out).code == 0
+    assert causes(capsysbinary, out) == causes(capsysbinary, trace)
+    names = (b"jira", b"read_file", b"toolu_1")
+    assert all(name in trace.read_bytes() for name in names[:2])
+    assert not any(name in out.read_bytes() for name in names)
+
+
+def test_each_run_redacts_in_another_way_and_a_seed_in_the_same(tmp_path: Path, capsysbinary: Capture) -> None:
+    trace = write_trace(tmp_path / "trace.jsonl", shuffled_run())
+    first, second = (run(capsysbinary, "convert", trace, "--redact").out for _ in range(2))
+    assert first != second
+    seeded = [run(capsysbinary, "convert", trace, "--redact", "--redact-seed", seed).out for seed in ("a", "a", "b")]
+    assert seeded[0] == seeded[1]
+    assert seeded[0] != seeded[2]
+
+
+def test_a_seed_alone_is_refused(tmp_path: Path, capsysbinary: Capture) -> None:
+    trace = write_trace(tmp_path / "trace.jsonl", steady_run())
+    done = run(capsysbinary, "convert", trace, "--redact-seed", "a")
+    assert (done.code, done.out) == (2, "")
+    assert "--redact" in done.err

@@ -1,4 +1,4 @@
-"""`analyze convert`: any log as plain records."""
+"""`analyze convert`: any log as plain records, also without its words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rebilled.cli.reading import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rebilled.convert import Conversion
+    from rebilled.convert import Change, Conversion
     from rebilled.model import Step
     from rebilled.selection import Selection
 
@@ -30,7 +30,8 @@ EXAMPLES = """\b
 Examples:
   analyze convert logs/ -o trace.jsonl
   analyze convert capture.har --run run-2 -o trace.jsonl.zst
-  analyze convert session.jsonl | analyze -
+  analyze convert trace.jsonl --redact -o share.jsonl.gz
+  analyze convert session.jsonl --redact | analyze -
 """
 
 
@@ -41,6 +42,16 @@ def convert(
         typer.Option("--output", "-o", metavar="FILE", show_default=False, help="Where to; .gz and .zst are packed."),
     ] = "-",
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file of -o where it is there.")] = False,
+    redact: Annotated[bool, typer.Option("--redact", help="Replace every word, name, id and date by another.")] = False,
+    redact_seed: Annotated[
+        str,
+        typer.Option(
+            "--redact-seed",
+            metavar="TEXT",
+            show_default=False,
+            help="Replace in the same way at each run with this text; keep it secret.",
+        ),
+    ] = "",
     since: SinceOption = None,
     until: UntilOption = None,
     model: ModelOption = "",
@@ -49,7 +60,8 @@ def convert(
 ) -> None:
     """Write any log as plain records, one JSON line a call, in time order.
 
-    The report on the result is the same as that on the log.
+    The report on the result is the same as that on the log. With --redact nothing readable is left but keys, models,
+    roles and types, while verdicts, places and sizes stay as they are: a trace to share in a bug report.
 
     PATH is a trace file, a folder, a glob or - for standard input. Without -o the records go to standard output.
     """
@@ -57,6 +69,8 @@ def convert(
     from rebilled.convert import convert as read_all
     from rebilled.errors import InputError
 
+    if redact_seed and not redact:
+        raise InputError("--redact-seed changes nothing without --redact; add --redact")
     wanted = selection_of(since, until, model, session, run)
     with Target(output, overwrite=force) as target:
         with Meter() as meter:
@@ -64,8 +78,9 @@ def convert(
         if not conversion.trace.steps:
             raise InputError(nothing_read(paths, conversion.trace))
         steps = _selected(conversion, wanted)
+        change = _redaction(conversion, redact_seed) if redact else None
         written = 0
-        for line in conversion.lines(steps):
+        for line in conversion.lines(steps, change):
             target.write(line)
             written += 1
     _tell(conversion, written, output)
@@ -79,6 +94,16 @@ def _selected(conversion: Conversion, wanted: Selection) -> Sequence[Step]:
     if not found:
         raise none_selected(len(steps))
     return found
+
+
+def _redaction(conversion: Conversion, seed: str) -> Change:
+    import os
+
+    from rebilled.redact import Redaction
+    from rebilled.redaction_plan import plan_redaction
+
+    key = seed.encode("utf-8", "surrogatepass") if seed else os.urandom(32)
+    return plan_redaction(Redaction(key), conversion.trace).record
 
 
 def _tell(conversion: Conversion, written: int, output: str) -> None:
