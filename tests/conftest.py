@@ -24,7 +24,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 @pytest.fixture(autouse=True)
-def _same_without_words(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _same_without_words(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.path.parent.name != "causes":
         yield
         return
@@ -35,7 +35,7 @@ def _same_without_words(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
         judged.append(list(records))
         return plain(judged[-1])
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builders, "traced", noted)
         yield
     for records in judged:

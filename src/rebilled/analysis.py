@@ -72,10 +72,8 @@ def read(
 ) -> Trace:
     """The trace in these files, folders, archives and globs; what cannot be read is listed in `skipped`.
 
-    include, exclude: patterns for the files inside folders and archives.
-
-    reader: takes in every record itself, so that no second process is used. Raises InputError for a path that is not
-    there.
+    include, exclude: patterns for the files inside folders and archives. reader: takes in every record itself, so that
+    no second process is used. Raises InputError for a path that is not there.
     """
     named = [str(path) for path in paths]
     inputs = find_inputs(named, include, exclude)

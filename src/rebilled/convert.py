@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -85,11 +85,17 @@ class Conversion(msgspec.Struct):
                 self.trace.skipped.append(Skip(step.source.path, step.source.line, error.reason, error.detail))
 
 
-def convert(paths: Iterable[str | Path], *, progress: Progress | None = None) -> Conversion:
-    """Everything in these files, folders and globs, ready to be written down again.
+def convert(
+    paths: Iterable[str | Path],
+    *,
+    progress: Progress | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> Conversion:
+    """Everything in these files, folders, archives and globs, ready to be written down again.
 
-    What stands around the bodies waits in a temporary file; the bodies stay where they are. Raises InputError for a
-    path that is not there.
+    What stands around the bodies waits in a temporary file; the bodies stay where they are. include, exclude: patterns
+    for the files inside folders and archives. Raises InputError for a path that is not there.
     """
     keeper = Keeper()
-    return Conversion(read(paths, progress=progress, reader=keeper), keeper)
+    return Conversion(read(paths, progress=progress, include=include, exclude=exclude, reader=keeper), keeper)

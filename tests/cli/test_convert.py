@@ -84,6 +84,13 @@ def test_a_part_can_be_taken_and_the_rest_is_counted(tmp_path: Path, capsysbinar
     assert run(capsysbinary, "convert", trace, "--model", "gpt-*").code == 2
 
 
+def test_files_of_a_folder_can_be_chosen(tmp_path: Path, capsysbinary: Capture) -> None:
+    write_trace(tmp_path / "logs/keep.jsonl", shuffled_run())
+    write_trace(tmp_path / "logs/drop.jsonl", steady_run())
+    assert len(run(capsysbinary, "convert", tmp_path / "logs").out.splitlines()) == 5
+    assert len(run(capsysbinary, "convert", tmp_path / "logs", "--exclude", "drop*").out.splitlines()) == 3
+
+
 def test_what_is_not_written_is_said(tmp_path: Path, capsysbinary: Capture) -> None:
     trace = write_trace(tmp_path / "trace.jsonl", [*steady_run(), *steady_run()[:1]])
     trace.write_bytes(trace.read_bytes() + b"{broken\n")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rebilled.cli.reading import (
+    ExcludeOption,
+    IncludeOption,
     Meter,
     ModelOption,
     PathsArgument,
@@ -57,13 +59,15 @@ def convert(
     model: ModelOption = "",
     session: SessionOption = "",
     run: RunOption = "",
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
 ) -> None:
     """Write any log as plain records, one JSON line a call, in time order.
 
     The report on the result is the same as that on the log. With --redact nothing readable is left but keys, models,
     roles and types, while verdicts, places and sizes stay as they are: a trace to share in a bug report.
 
-    PATH is a trace file, a folder, a glob or - for standard input. Without -o the records go to standard output.
+    PATH is a trace file, a folder, an archive, a glob or - for standard input. Without -o the records go to standard output.
     """
     from rebilled.cli.target import Target
     from rebilled.convert import convert as read_all
@@ -74,7 +78,7 @@ def convert(
     wanted = selection_of(since, until, model, session, run)
     with Target(output, overwrite=force) as target:
         with Meter() as meter:
-            conversion = read_all(paths, progress=meter.advance)
+            conversion = read_all(paths, progress=meter.advance, include=include or (), exclude=exclude or ())
         if not conversion.trace.steps:
             raise InputError(nothing_read(paths, conversion.trace))
         steps = _selected(conversion, wanted)
