@@ -72,23 +72,23 @@ def read(
     progress: Progress | None = None,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    reader: Reader | None = None,
 ) -> Trace:
     """The trace in these files, folders, archives and globs; what cannot be read is listed in `skipped`.
 
-    include, exclude: patterns for the files inside folders and archives.
-
-    Raises InputError for a path that is not there.
+    include, exclude: patterns for the files inside folders and archives. reader: takes in every record itself, so that
+    no second process is used. Raises InputError for a path that is not there.
     """
     named = [str(path) for path in paths]
     inputs = find_inputs(named, include, exclude)
-    reader = Reader()
+    halves, reader = reader is None, reader or Reader()
     total = sum(_size(path) for item in inputs if not isinstance(item, Skip) for path in item.paths)
     done = 0
     for item in inputs:
         if isinstance(item, Skip):
             reader.add(item)
             continue
-        _read_one(item, reader, _teller(progress, done, total))
+        _read_one(item, reader, _teller(progress, done, total), halves=halves)
         done += sum(_size(path) for path in item.paths)
         reader.trace.files += len(item.paths)
         if progress is not None:
@@ -100,12 +100,12 @@ def read(
     return trace
 
 
-def _read_one(item: Input, reader: Reader, tell: Callable[[Record | Skip], None]) -> None:
+def _read_one(item: Input, reader: Reader, tell: Callable[[Record | Skip], None], *, halves: bool) -> None:
     def add(found: Record | Skip) -> None:
         reader.add(found)
         tell(found)
 
-    if item.response_path is None and read_in_halves(item.path, reader, add, by_precedence):
+    if halves and item.response_path is None and read_in_halves(item.path, reader, add, by_precedence):
         return
     for found in read_input(item):
         add(found)

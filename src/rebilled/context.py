@@ -8,6 +8,9 @@ from functools import lru_cache
 
 _WORDS = r"memor(?:y|ies)|contexts?|notes?|retriev\w*|search|recall\w*|scratchpad"
 _NAMED = rf"(?:^|[^a-z])(?:{_WORDS})(?:$|[^a-z])"
+_BARE = _WORDS.replace(r"\w", "[a-z]")
+_WORD = rf"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:{_BARE})(?:(?![A-Za-z])|(?<=[a-z])(?=[A-Z]))"
+"""One of these words, as a word of its own or as a part of a name in camel case."""
 _TAG = r"<(/?)([A-Za-z][\w:.-]*)((?:\s[^<>]*)?)>"
 _NAMING = r"\b(?:name|type|id|kind|title|class)\s*=\s*[\"']([^\"']*)[\"']"
 _HEADING = (
@@ -60,7 +63,8 @@ def _taken_apart(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]
     return rest, parts
 
 
-def _named(name: str) -> bool:
+def names_context(name: str) -> bool:
+    """Whether a tag or heading says that it holds context."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").replace("-", " ")
     return _compiled(_NAMED).search(spaced) is not None
 
@@ -82,8 +86,26 @@ def _tagged(text: str) -> Iterator[Region]:
                 break
 
 
+def named_spans(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Where words stand that name parts as context, in tags and headings; and attributes of tags that name parts."""
+    if _compiled(_WORD).search(text) is None:
+        return [], []
+    places: list[tuple[int, int]] = []
+    attributes: list[tuple[int, int]] = []
+    for tag in _compiled(_TAG).finditer(text):
+        places.append(tag.span(2))
+        for naming in _compiled(_NAMING).finditer(tag[3]):
+            start = tag.start(3) + naming.start()
+            attributes.append((start, start + len(naming[0].split("=")[0].rstrip())))
+            places.append((tag.start(3) + naming.start(1), tag.start(3) + naming.end(1)))
+    places += [match.span() for match in _compiled(_HEADING).finditer(text)]
+    words = [word for start, end in places for word in _compiled(_WORD).finditer(text, start, end)]
+    named = [word.span() for word in words if names_context(word[0])]
+    return named, [span for span in attributes if text[slice(*span)].lower() != "id"]
+
+
 def _names_context(tag: re.Match[str]) -> bool:
-    return _named(tag[2]) or any(_named(value) for value in _compiled(_NAMING).findall(tag[3]))
+    return names_context(tag[2]) or any(names_context(value) for value in _compiled(_NAMING).findall(tag[3]))
 
 
 def _headed(text: str) -> Iterator[Region]:
@@ -91,7 +113,7 @@ def _headed(text: str) -> Iterator[Region]:
     headings = [(match.start(), _level(match), _title(match)) for match in _compiled(_HEADING).finditer(text)]
     reached = 0
     for place, (start, level, title) in enumerate(headings):
-        if start < reached or not _named(title):
+        if start < reached or not names_context(title):
             continue
         reached = next((at for at, other, _ in headings[place + 1 :] if other <= level), len(text))
         yield start, reached, f"the part headed {title.strip()!r}"

@@ -54,11 +54,7 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
         return analysis
     results = [result for result in analysis.results if selection.holds(result.step)]
     if not results:
-        count = len(analysis.results)
-        raise InputError(
-            f"none of the {count:,} steps is of the time, model, session and run asked for; "
-            "`analyze steps PATH --json` shows those of each"
-        )
+        raise none_selected(len(analysis.results))
     models = {result.step.model for result in results if result.step.usage is not None and result.cost is None}
     found = findings_of(results)
     return msgspec.structs.replace(
@@ -66,6 +62,14 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
         results=results,
         findings=found if analysis.lab is None else with_savings(analysis.lab, found),
         unpriced_models=sorted(model or "(no model)" for model in models),
+    )
+
+
+def none_selected(count: int) -> InputError:
+    """The error where none of so many steps is asked for."""
+    return InputError(
+        f"none of the {count:,} steps is of the time, model, session and run asked for; "
+        "`analyze steps PATH --json` shows those of each"
     )
 
 

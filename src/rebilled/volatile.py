@@ -65,6 +65,11 @@ _GIT_LINE = (
     r"|[ \t]*(?:modified|new file|deleted|renamed|both modified):.*"
     r"|[ \t]*\S+ +\| +\d+ [+-]+|[ \t]*\d+ files? changed.*)$"
 )
+_GIT_WORD = (
+    r"\b(?:current|git|branch|main|your|head|detached|clean|nothing|to|commit(?:s|ted)?|no|changes|added|working|tree|not"
+    r"|staged|for|untracked|unmerged|paths|use|user|status|last|latest|recent|modified|new|deleted|renamed|both|files?"
+    r"|changed|be|on|ahead|behind)\b"
+)
 _ATTRIBUTION = r"^x-anthropic-billing-header:.*$"
 SIGN: Final = "\u0000"
 
@@ -86,6 +91,17 @@ def levelled(text: str, *, numbers: bool = False) -> str:
     if numbers:
         text = _compiled(_NUMBER).sub(SIGN, text)
     return re.sub(r"\n{2,}", "\n", text).strip()
+
+
+def git_lines(text: str) -> list[tuple[int, int]]:
+    """Where the words of git's own phrases stand, in the lines that hold the state of a repository."""
+    if _compiled(_GIT_WORD, fold=True).search(text) is None:
+        return []
+    return [
+        word.span()
+        for line in _compiled(_GIT_LINE).finditer(text)
+        for word in _compiled(_GIT_WORD, fold=True).finditer(text, *line.span())
+    ]
 
 
 def only_volatile(before: str, after: str) -> bool:

@@ -598,9 +598,10 @@ def test_another_meaning_is_no_reserialisation(
 @pytest.mark.parametrize("api", EVERY)
 def test_blocks_added_to_the_last_message_are_no_divergence(api: str) -> None:
     if api in OPENAI:
-        first, second = user(text("a" * 1500), text("b")), user(text("a" * 1500), text("b"), text("c"))
+        more = text("one more"), text("and another")
+        first, second = user(text("a" * 1500), more[0]), user(text("a" * 1500), *more)
     else:
-        first, second = user("a" * 1500), user("a" * 1500, "b")
+        first, second = user("a" * 1500), user("a" * 1500, "one more")
     talk = Talk(api, turns=(*history(2), first))
     after = talk.with_(turns=(*history(2), second))
     found = pair(talk, after, read=talk.tokens // 128 * 128 if api in OPENAI else talk.tokens)

@@ -4,42 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from prompt_texts import INSIDE, OUTSIDE
 from rebilled.context import context_place
-
-INSIDE = [
-    ("<memory>\na\n</memory>\nrules", "<memory>\na\nb\n</memory>\nrules", "<memory>"),
-    ("<agent_memory>a</agent_memory>", "<agent_memory>b</agent_memory>", "<agent_memory>"),
-    ("<retrievedDocs>a</retrievedDocs>", "<retrievedDocs>b</retrievedDocs>", "<retrievedDocs>"),
-    ('<part name="memory">a</part>', '<part name="memory">b</part>', "<part>"),
-    ("<notes><item>a</item></notes>", "<notes><item>b</item></notes>", "<notes>"),
-    ("<search-results n='1'>a</search-results> x", "<search-results n='2'>b</search-results> x", "<search-results>"),
-    ("<context>a</context>\n<notes>b</notes>", "<context>c</context>\n<notes>d</notes>", "<context>"),
-    ("rules", "rules\n<context>\na\n</context>", "<context>"),
-    ("<context>a</context>\nrules", "rules", "<context>"),
-    ("# Memory\na\n# Rules\nr", "# Memory\nb\n# Rules\nr", "the part headed 'Memory'"),
-    ("# Memory\n## User\na\n# Rules\nr", "# Memory\n## User\nb\n# Rules\nr", "the part headed 'Memory'"),
-    ("## Project notes ##\na", "## Project notes ##\nb", "the part headed 'Project notes'"),
-    ("**Context**\na\n**Rules**\nr", "**Context**\nb\n**Rules**\nr", "the part headed 'Context'"),
-    ("Retrieved documents:\na\n\nb", "Retrieved documents:\na\n\nc", "the part headed 'Retrieved documents'"),
-    ("=== MEMORY ===\na\n=== RULES ===\nr", "=== MEMORY ===\nb\n=== RULES ===\nr", "the part headed 'MEMORY'"),
-    ("[Search]\na\n[Rules]\nr", "[Search]\nb\n[Rules]\nr", "the part headed 'Search'"),
-    ("# Rules\nr", "# Rules\nr\n# Notes\na", "the part headed 'Notes'"),
-]
-OUTSIDE = [
-    ("rules a", "rules b"),
-    ("<memory>a</memory>\nrules", "<memory>a</memory>\nother rules"),
-    ("<memory>a</memory>\nrules", "<memory>b</memory>\nother rules"),
-    ("<rules>a</rules>", "<rules>b</rules>"),
-    ("<contextual>a</contextual>", "<contextual>b</contextual>"),
-    ("Wrap it in a <notes> tag. Be kind.", "Wrap it in a <notes> tag. Be strict."),
-    ("# Memory\na\n# Rules\nr", "# Memory\na\n# Rules\ns"),
-    ("# Memory\na\n# Rules\nr", "# Memory\nb\n# Rules\ns"),
-    ("## Memory\na\n# Rules\nr", "## Memory\na\n# Rules\ns"),
-    ("# Research\na", "# Research\nb"),
-    ("# Denoted\na", "# Denoted\nb"),
-    ("Notes: a", "Notes: b"),
-    ("same", "same"),
-]
 
 
 @pytest.mark.parametrize(("before", "after", "place"), INSIDE)

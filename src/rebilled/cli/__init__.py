@@ -21,6 +21,7 @@ COMMANDS = (
     "prices",
     "providers",
     "formats",
+    "convert",
 )
 """The commands in the order in which help names them; each is a function in the module of its name."""
 

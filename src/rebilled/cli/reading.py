@@ -95,7 +95,7 @@ def read_trace(paths: Sequence[str], files: Files = ((), ())) -> Trace:
     if not trace.steps:
         from rebilled.errors import InputError
 
-        raise InputError(_nothing_read(paths, trace))
+        raise InputError(nothing_read(paths, trace))
     return trace
 
 
@@ -137,7 +137,8 @@ def load_prices(path: Path | None) -> Prices:
     return Prices.load(path)
 
 
-def _nothing_read(paths: Sequence[str], trace: Trace) -> str:
+def nothing_read(paths: Sequence[str], trace: Trace) -> str:
+    """Why no step could be read in these paths, in one line."""
     from rebilled.reports.amount import whole
     from rebilled.reports.overview import skip_reasons
 

@@ -56,7 +56,7 @@ def build_record(outer: Members, request: Request, source: Source, context: Mapp
         source,
         body.text if body is not None else None,
         body.at if body is not None else None,
-        body is None or body.exact,
+        body is None or (body.exact and not _says_changed(outer)),
         response.text,
         response.events,
         meta,
@@ -68,6 +68,12 @@ def build_record(outer: Members, request: Request, source: Source, context: Mapp
         ended,
         _find_request_id(outer, request, response, headers),
     )
+
+
+def _says_changed(outer: Members) -> bool:
+    """Whether the log says itself that the body's bytes are not those of the wire."""
+    part = outer.get("as_sent") if "as_sent" in outer else None
+    return part is not None and part.text == b"false"
 
 
 # ---- the response ----------------------------------------------------------------------------------------------
