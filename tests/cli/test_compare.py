@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from shell import run, shuffled_run, steady_run, write_trace
 
-from builders import Talk, call_and_result, step
+from builders import Talk, call_and_result, step, tools, user, words
 
 Capture = pytest.CaptureFixture[bytes]
 

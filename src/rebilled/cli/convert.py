@@ -67,7 +67,8 @@ def convert(
     The report on the result is the same as that on the log. With --redact nothing readable is left but keys, models,
     roles and types, while verdicts, places and sizes stay as they are: a trace to share in a bug report.
 
-    PATH is a trace file, a folder, an archive, a glob or - for standard input. Without -o the records go to standard output.
+    PATH is a trace file, a folder, an archive, a glob or - for standard input. Without -o the records go to standard
+    output.
     """
     from rebilled.cli.target import Target
     from rebilled.convert import convert as read_all
