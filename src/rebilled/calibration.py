@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -126,16 +126,21 @@ class Calibration(msgspec.Struct, frozen=True):
         return sorted(missed, key=lambda item: (-abs(item.error), item.step.number))
 
 
-def calibrate(results: Sequence[StepResult], shared: Mapping[int, Shared]) -> Calibration:
+def calibrate(
+    results: Sequence[StepResult], shared: Mapping[int, Shared], only: Container[int] | None = None
+) -> Calibration:
     """Simulated against reported cache reads of every step that goes on from another one in the recording.
 
-    results: as analysed, all steps in time order. shared: as `rebilled.analysis.shared_of` gives it.
+    results: as analysed, all steps in time order. shared: as `rebilled.analysis.shared_of` gives it. only: numbers
+    of the steps to compare; the others are simulated all the same.
     """
     most = reachable(results, shared)
     steps = {result.step.number: result.step for result in results}
     found: list[Compared] = []
     left = {"no_usage": 0, "no_body": 0, "no_compared_step": 0}
     for result in results:
+        if only is not None and result.step.number not in only:
+            continue
         lack = _lack(result)
         if lack:
             left[lack] += 1

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rebilled.calibration import Calibration
+    from rebilled.reports.report import Options
     from rebilled.selection import Selection
 
 EXAMPLES = """\b
@@ -75,16 +76,13 @@ def calibrate(
 
 def _calibration(paths: list[str], wanted: Selection) -> Calibration:
     """The comparison of the steps asked for; all of the recording is simulated. Raises InputError where none is."""
-    import msgspec
-
     from rebilled.analysis import shared_of
     from rebilled.calibration import calibrate as compare
     from rebilled.selection import select
 
     analysis = analyze_paths(paths, None)
     kept = {result.step.number for result in select(analysis, wanted).results}
-    found = compare(analysis.results, shared_of(analysis.results))
-    return msgspec.structs.replace(found, compared=tuple(item for item in found.compared if item.step.number in kept))
+    return compare(analysis.results, shared_of(analysis.results), kept)
 
 
 def _form(output: Path | None, *, as_json: bool) -> str:
@@ -94,11 +92,9 @@ def _form(output: Path | None, *, as_json: bool) -> str:
     return form_of(output, {".html": "html", ".htm": "html", ".json": "json", ".txt": "txt"}, as_json=as_json)
 
 
-def _render(form: str, found: Calibration, options: object, paths: Sequence[str]) -> bytes:
+def _render(form: str, found: Calibration, options: Options, paths: Sequence[str]) -> bytes:
     from rebilled.reports.calibration_lines import calibration_lines, calibration_object
-    from rebilled.reports.report import Options
 
-    assert isinstance(options, Options)
     if form == "html":
         from rebilled.reports.calibration_page import calibration_page
 
