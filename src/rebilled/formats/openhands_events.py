@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from rebilled.formats.counts import Counts, first_count, first_text, shape_of, split_model
 from rebilled.formats.credentials import scrub_json
 from rebilled.formats.file import File
 from rebilled.formats.lines import read_objects
 from rebilled.formats.rows import as_dict, kept_meta, value_of
 from rebilled.formats.times import moment_of
+from rebilled.formats.told import Told, told_record
 from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json
 
@@ -139,17 +138,20 @@ def _read_whole(value: Mapping[str, Any], source: Source) -> Iterator[Record]:
     session = first_text(value, ("instance_id", "id", "conversation_id"))
     stats = as_dict(value.get("stats")) or value
     found = [value.get("metrics"), *as_dict(stats.get("usage_to_metrics")).values()]
-    listed = [call for metrics in found for call in _listed(as_dict(metrics), source, session)]
+    times = _times_of(events)
+    listed = [call for metrics in found for call in _listed(as_dict(metrics), source, session, times)]
     if listed:
-        yield from _date(listed, events)
+        yield from listed
         return
     conversation = _Conversation(source.path, session)
     for event in events:
         yield from conversation.add(event, source)
 
 
-def _listed(metrics: Mapping[str, Any], source: Source, session: str | None) -> Iterator[Record]:
-    """The calls in a metrics object: their tokens, and their times where each has its cost."""
+def _listed(
+    metrics: Mapping[str, Any], source: Source, session: str | None, times: Mapping[str, float | None]
+) -> Iterator[Record]:
+    """The calls in a metrics object: their tokens, and the times of their costs, where each has one, else of events."""
     usages, costs, waits = (metrics.get(name) for name in ("token_usages", "costs", "response_latencies"))
     if not isinstance(usages, list):
         return
@@ -162,25 +164,23 @@ def _listed(metrics: Mapping[str, Any], source: Source, session: str | None) -> 
     for place, usage in enumerate(usages):
         if not isinstance(usage, dict):
             continue
-        ended = moment_of(as_dict(timed[place]).get("timestamp")) if timed else None
-        latency = latencies.get(first_text(usage, ("response_id",)))
+        ident = first_text(usage, ("response_id",))
+        ended = moment_of(as_dict(timed[place]).get("timestamp")) if timed else times.get(ident or "")
+        latency = latencies.get(ident)
         took = float(latency) if isinstance(latency, (int, float)) and 0 <= latency < 1e6 else 0.0
         started = ended - took if ended is not None else None
         yield _counts_record(_total_of(usage), usage, source, session, (started, ended))
 
 
-def _date(records: list[Record], events: list[dict[str, Any]]) -> Iterator[Record]:
-    """The records with the times of the events that carry the same responses, where they have none."""
+def _times_of(events: list[dict[str, Any]]) -> dict[str, float | None]:
+    """When the responses of the events came, by their ids."""
     times: dict[str, float | None] = {}
     for event in events:
         response = as_dict(as_dict(event.get("tool_call_metadata")).get("model_response"))
         ident = first_text(response, ("id",))
         if ident is not None:
             times.setdefault(ident, moment_of(event.get("timestamp")))
-    for record in records:
-        moment = times.get(record.request_id or "")
-        timed = record.started_at is not None or moment is None
-        yield record if timed else replace(record, started_at=moment, ended_at=moment)
+    return times
 
 
 # ---- records ---------------------------------------------------------------------------------------------------
@@ -211,19 +211,17 @@ def _counts_record(
 ) -> Record:
     """The record of a call of which only tokens are told."""
     given = first_text(usage, ("model",)) or ""
-    host, model = split_model(given)
-    ident = first_text(usage, ("response_id",))
-    shape = shape_of(given.partition("/")[0], model)
-    counts = Counts.of(total.input, total.read, total.write or None, total.output)
-    return Record(
-        source,
-        body=None,
-        response=counts.response(shape, ident, model if model != "default" else None),
-        meta=kept_meta({"session": session, "endpoint": host, "provider": None if host else shape}),
+    provider, model = given.removeprefix("litellm_proxy/").partition("/")[0], split_model(given)[1]
+    told = Told(
+        shape=shape_of(provider, model),
+        model=model if model != "default" else None,
+        provider=provider,
+        session=session,
+        ident=first_text(usage, ("response_id",)),
         started_at=times[0],
         ended_at=times[1],
-        request_id=ident,
     )
+    return told_record(source, Counts.of(total.input, total.read, total.write or None, total.output), told)
 
 
 def _total_of(usage: Mapping[str, Any]) -> _Total:

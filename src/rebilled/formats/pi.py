@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 from rebilled.errors import RecordError
-from rebilled.formats.counts import Counts, first_count, first_text
-from rebilled.formats.credentials import scrub_text
+from rebilled.formats.counts import ANTHROPIC, Counts, first_count, first_text
 from rebilled.formats.file import File
-from rebilled.formats.lines import head_objects
-from rebilled.formats.rows import first_moment, kept_meta, read_rows
+from rebilled.formats.rows import as_dict, read_rows
+from rebilled.formats.times import moment_of
+from rebilled.formats.told import Told, told_record
 from rebilled.model import Record, Skip, Source
-from rebilled.spans import dump_json, parse_json
+
+_HEADER = re.compile(rb'^\s*\{(?=[^\n]{0,300}"type"\s*:\s*"session")(?=[^\n]{0,2000}"cwd"\s*:)[^\n]*', re.MULTILINE)
+_SIGNS = (b'"assistant"', b'"cacheRead"', b'"cacheWrite"', b'"stopReason"')
+_ANSWERS = ("message", "message_end")
+_SUMMARIES = ("compaction", "branch_summary")
+_CLAUDES = ("anthropic", "bedrock")
 
 
 class Pi:
@@ -22,73 +29,79 @@ class Pi:
     title = "pi coding agent session"
 
     def detect(self, file: File) -> int:
-        """80 where a session line opens the file and messages follow it."""
-        first = next(iter(head_objects(file)), frozenset())
-        opens = {"type", "id", "timestamp", "cwd"} <= first and b'"type":"session"' in file.head.replace(b" ", b"")[
-            :400
-        ]
-        return 80 if opens else 0
+        """80 where the line of a session stands near the beginning, 70 where answers stand there in pi's words."""
+        if _HEADER.search(file.head, file.start, file.start + 4096):
+            return 80
+        lines = file.head[file.start :].lstrip()[:1] == b"{"
+        return 70 if lines and all(sign in file.head for sign in _SIGNS) else 0
 
     def read(self, file: File) -> Iterator[Record | Skip]:
-        """The answers, in order; other lines are counted in one Skip."""
-        session = _session(file)
-        yield from read_rows(file, "", lambda row, source: _read_answer(row, source, session), "lines")
+        """The answers, in order; lines of other kinds are counted in one Skip."""
+        session = _Session(file.path)
+        yield from read_rows(file, "", session.read, "lines")
 
 
 FORMAT = Pi()
 
 
-def _session(file: File) -> str | None:
-    line = file.head[file.start :].split(b"\n", 1)[0]
-    try:
-        value = parse_json(line)
-    except RecordError:
-        return None
-    return first_text(value, ("id",)) if isinstance(value, dict) else None
+class _Session:
+    """What the session line says, for the answers behind it."""
 
+    def __init__(self, path: str) -> None:
+        self.ident: str | None = PurePath(path).name.partition(".")[0] or None
+        self.parent: str | None = None
 
-def _read_answer(row: dict[str, Any], source: Source, session: str | None) -> Record:
-    message = row.get("message")
-    if row.get("type") != "message" or not isinstance(message, dict) or message.get("role") != "assistant":
+    def read(self, row: dict[str, Any], source: Source) -> Record:
+        """The call that a line tells of. Raises RecordError `no_request` for all other lines."""
+        kind = row.get("type")
+        if kind == "session":
+            self.ident = first_text(row, ("id",)) or self.ident
+            before = first_text(row, ("parentSession",))
+            self.parent = _session_in(before) if before is not None else None
+            raise RecordError("no_request", "the line of the session")
+        if kind in _ANSWERS and as_dict(row.get("message")).get("role") == "assistant":
+            return self._read_answer(row, row["message"], source)
+        if kind in _SUMMARIES and "usage" in row:
+            return self._read_answer(row, row, source)
         raise RecordError("no_request", "not an answer")
-    usage = message.get("usage")
-    counts = _read_counts(usage) if isinstance(usage, dict) else None
-    if counts is None:
-        raise RecordError("no_request", "an answer without token counts")
-    model = first_text(message, ("model",)) or ""
-    api = first_text(message, ("api",)) or ""
-    shape = "anthropic" if api.startswith(("anthropic", "bedrock")) or "claude" in model else "openai"
-    ident = first_text(message, ("responseId",)) or first_text(row, ("id",))
-    hour = first_count(usage, ("cacheWrite1h",)) if isinstance(usage, dict) else None
-    response = counts.response(shape, ident, model or None)
-    if shape == "anthropic" and hour is not None:
-        response = _with_split(response, max(0, (counts.write or 0) - hour), hour)
-    error = first_text(message, ("errorMessage",))
-    return Record(
-        source,
-        body=None,
-        response=response,
-        meta=kept_meta({"session": session, "provider": first_text(message, ("provider",)), "model": model or None}),
-        error=scrub_text(error)[:300] if error else None,
-        started_at=first_moment(message, "timestamp") or first_moment(row, "timestamp"),
-        request_id=first_text(row, ("id",)),
-    )
+
+    def _read_answer(self, row: dict[str, Any], message: dict[str, Any], source: Source) -> Record:
+        usage = as_dict(message.get("usage"))
+        plain = first_count(usage, ("input",))
+        read, write = first_count(usage, ("cacheRead",)) or 0, first_count(usage, ("cacheWrite",)) or 0
+        output = first_count(usage, ("output",)) or 0
+        failed = first_text(message, ("errorMessage",))
+        if plain is None or not plain + read + write + output:
+            raise RecordError("no_usage", f"a call without token counts{': ' + failed[:200] if failed else ''}")
+        api, provider = first_text(message, ("api",)) or "", first_text(message, ("provider",)) or ""
+        shape = ANTHROPIC if any(word in api + provider for word in _CLAUDES) else "openai"
+        counts = Counts(plain + read + write, read, write if write or shape == ANTHROPIC else None, output)
+        written = moment_of(row.get("timestamp"))
+        return told_record(
+            source,
+            counts,
+            Told(
+                shape=shape,
+                model=first_text(message, ("model", "responseModel")),
+                provider=provider,
+                session=self.ident,
+                parent=self.parent,
+                ident=_ident(row, message),
+                hour=first_count(usage, ("cacheWrite1h",)),
+                error=failed,
+                started_at=moment_of(message.get("timestamp")) if message is not row else written,
+                ended_at=written,
+            ),
+        )
 
 
-def _with_split(response: bytes, short: int, hour: int) -> bytes:
-    """The response with its writes told apart by lifetime."""
-    value = parse_json(response)
-    usage = value.get("usage") if isinstance(value, dict) else None
-    if not isinstance(usage, dict):
-        return response
-    usage["cache_creation"] = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": hour}
-    return dump_json(value)
+def _session_in(path: str) -> str:
+    """The id of a session from the name of its file, `<time>_<id>.jsonl`; names of both kinds of systems."""
+    return re.split(r"[/\\]", path)[-1].partition(".jsonl")[0].rpartition("_")[2]
 
 
-def _read_counts(usage: dict[str, Any]) -> Counts | None:
-    """Tokens: `input` leaves out what was read and written."""
-    plain = first_count(usage, ("input",))
-    if plain is None:
-        return None
-    read, write = first_count(usage, ("cacheRead",)) or 0, first_count(usage, ("cacheWrite",)) or 0
-    return Counts(plain + read + write, read, write, first_count(usage, ("output",)) or 0)
+def _ident(row: dict[str, Any], message: dict[str, Any]) -> str | None:
+    """The provider's id of the answer, else pi's own, which a forked session keeps; with its time, as it is short."""
+    found = first_text(message, ("responseId",))
+    own = first_text(row, ("id",))
+    return found or (f"{own}@{row.get('timestamp')}" if own is not None else None)
