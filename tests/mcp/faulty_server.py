@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import sys
 import threading
 import time
-from pathlib import Path
-from typing import ClassVar
 
 MODERN = "2026-07-28"
 LEGACY = ("2025-06-18", "2025-11-25")
@@ -56,6 +53,13 @@ def tool(name: str) -> dict[str, object]:
     }
 
 
+def chance(seed: int):  # type: ignore[no-untyped-def]
+    """A random generator, imported late since most modes need none."""
+    import random
+
+    return random.Random(seed)
+
+
 class Connection:
     """What one client of the server has done."""
 
@@ -69,7 +73,7 @@ class Connection:
 class Server:
     """Answers messages in one mode."""
 
-    def __init__(self, mode: str, era: str = "both", state: Path | None = None) -> None:
+    def __init__(self, mode: str, era: str = "both", state: str | None = None) -> None:
         assert mode in MODES, mode
         self.mode = mode
         self.modern = era in ("both", "modern")
@@ -78,6 +82,7 @@ class Server:
         self.lock = threading.Lock()
         self.busy = 0
         self.counts: dict[str, int] = {}
+        self.methods: list[str] = []
 
     def count(self, what: str) -> int:
         """How often this was counted before, over all processes."""
@@ -85,10 +90,11 @@ class Server:
             if self.state is None:
                 self.counts[what] = self.counts.get(what, -1) + 1
                 return self.counts[what]
-            with Path(f"{self.state}.{what}").open("ab") as file:
-                file.write(b".")
-                file.flush()
-                return file.tell() - 1
+            file = os.open(f"{self.state}.{what}", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            os.write(file, b".")
+            size = os.fstat(file).st_size
+            os.close(file)
+            return size - 1
 
     def connect(self) -> Connection:
         return Connection(self.count("connections"))
@@ -194,7 +200,7 @@ class Server:
         if cursor is None:
             self.listed = self.count("lists")
         if self.mode == "under_load" and crowded:
-            random.shuffle(tools)
+            chance(self.count("crowds")).shuffle(tools)
         if cursor is None and self.mode != "under_load":
             self.change(tools, connection)
         result: dict[str, object] = {"tools": tools}
@@ -206,15 +212,10 @@ class Server:
         """What a mode does to the tools of one list."""
         mode, count = self.mode, self.listed
         if mode == "shuffle":
-            random.Random(count * 7919 + 13).shuffle(tools)
+            chance(count * 7919 + 13).shuffle(tools)
         elif mode == "order_by_connection":
-            random.Random(connection.number).shuffle(tools)
-        elif (
-            (mode == "set_by_connection" and connection.number % 2)
-            or (mode == "side_effect" and not connection.lists)
-            or (mode == "side_effect_of_discover" and connection.discovered)
-            or (mode == "set_flaps" and random.Random(count * 31 + 5).random() < 0.5)
-        ):
+            chance(connection.number).shuffle(tools)
+        elif self.lacks_one(connection):
             del tools[2]
         elif mode == "changed_once" and count >= 5:
             tools.append(tool("zip_notes"))
@@ -228,6 +229,16 @@ class Server:
             tools.append(tool("ask_model"))
         else:
             self.misdefine(tools)
+
+    def lacks_one(self, connection: Connection) -> bool:
+        """Whether this list is a tool short."""
+        short = {
+            "set_by_connection": connection.number % 2 == 1,
+            "side_effect": not connection.lists,
+            "side_effect_of_discover": connection.discovered,
+            "set_flaps": self.mode == "set_flaps" and chance(self.listed * 31 + 5).random() < 0.5,
+        }
+        return short.get(self.mode, False)
 
     def misdefine(self, tools: list[dict]) -> None:  # type: ignore[type-arg]
         """The modes with a bad tool."""
@@ -438,7 +449,6 @@ def serve_http(server: Server, port: int = 0, *, token: str | None = None, event
         protocol_version = "HTTP/1.1"
         timeout = 20
         wbufsize = -1
-        methods: ClassVar[list[str]] = []
 
         def setup(self) -> None:
             super().setup()
@@ -449,7 +459,7 @@ def serve_http(server: Server, port: int = 0, *, token: str | None = None, event
             if token is not None and self.headers.get("authorization") != token:
                 self.send(401, b"", {"www-authenticate": "Bearer"})
                 return
-            Handler.methods.append(message.get("method", ""))
+            server.methods.append(message.get("method", ""))
             way = server.ruin(message)
             if way is not None:
                 self.ruin(way)
@@ -526,7 +536,6 @@ def serve_http(server: Server, port: int = 0, *, token: str | None = None, event
             pass
 
     running = Quiet(("127.0.0.1", port), Handler)
-    running.methods = Handler.methods  # type: ignore[attr-defined]
     threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     return running
 
@@ -534,7 +543,7 @@ def serve_http(server: Server, port: int = 0, *, token: str | None = None, event
 def main(words: list[str]) -> None:
     options = dict(zip(words[1::2], words[2::2], strict=False))
     state = options.get("--state")
-    server = Server(words[0], options.get("--era", "both"), Path(state) if state else None)
+    server = Server(words[0], options.get("--era", "both"), state)
     if "--http" in options:
         running = serve_http(server, int(options["--http"]))
         print(running.server_port, flush=True)

@@ -12,7 +12,7 @@ from rebilled.mcp.artifact import Options, Probe, Server
 from rebilled.mcp.legs import Plan
 from rebilled.mcp.probe import run
 from rebilled.mcp.transport import Connect, Connection, Limits
-from rebilled.mcp.transport_http import HttpConnection
+from rebilled.mcp.transport_http import HttpConnection, trust_for
 from rebilled.mcp.transport_stdio import Patience, StdioConnection
 
 
@@ -33,9 +33,10 @@ def connect_command(command: Sequence[str], environment: Mapping[str, str], limi
 
 def connect_url(url: str, headers: Mapping[str, str], limits: Limits, version: str) -> Connect:
     """What opens a connection to a URL."""
+    trust = trust_for(url)
 
     async def connect() -> Connection:
-        return HttpConnection(url, headers, limits, f"rebilled/{version}")
+        return HttpConnection(url, headers, limits, f"rebilled/{version}", trust)
 
     return connect
 

@@ -34,13 +34,16 @@ _MOST_SESSION = 1024
 class HttpConnection:
     """One HTTP client with one TCP connection. own_headers: the user's, sent with each request and kept nowhere."""
 
-    def __init__(self, url: str, own_headers: Mapping[str, str], limits: Limits, agent: str) -> None:
+    def __init__(
+        self, url: str, own_headers: Mapping[str, str], limits: Limits, agent: str, trust: ssl.SSLContext
+    ) -> None:
         self.tally = Tally()
         self._url = url
         self._limits = limits
         self._id = 0
         self._session: str | None = None
-        self._client = _client(limits, {"user-agent": agent, **own_headers})
+        self._trust = trust
+        self._client = _client(limits, {"user-agent": agent, **own_headers}, trust)
 
     async def request(
         self,
@@ -143,7 +146,7 @@ class HttpConnection:
 
     async def _refuse(self, message: Message) -> None:
         """Answer a request of the server on a connection of its own: this one still reads the stream."""
-        other = HttpConnection(self._url, dict(self._client.headers), self._limits, "")
+        other = HttpConnection(self._url, dict(self._client.headers), self._limits, "", self._trust)
         other._session = self._session
         try:
             await other._tell(refusal(message.id, message.method or ""), {})
@@ -222,7 +225,12 @@ def _describe_connect(error: BaseException) -> ProbeError:
     return ProbeError("unreachable_connect", "nobody listens there")
 
 
-def _client(limits: Limits, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+def trust_for(url: str) -> ssl.SSLContext:
+    """Whom TLS trusts, made once for all connections as it takes long; nobody where the URL is plain http."""
+    return ssl.create_default_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _client(limits: Limits, headers: Mapping[str, str], trust: ssl.SSLContext) -> httpx2.AsyncClient:
     """A client with one connection. Raises InputError where httpx2 is not installed."""
     try:
         import httpx2
@@ -237,6 +245,7 @@ def _client(limits: Limits, headers: Mapping[str, str]) -> httpx2.AsyncClient:
             limits=httpx2.Limits(max_connections=1, max_keepalive_connections=1),
             follow_redirects=False,
             trust_env=False,
+            verify=trust,
         )
     except (ValueError, UnicodeError):
         raise InputError("a header of --header cannot be sent; use one line of plain text") from None

@@ -17,6 +17,8 @@ from rebilled.mcp.transport import LIST_CHANGED, Limits, Tally
 
 _CHUNK = 1 << 16
 _IMPATIENT_S = 0.5
+_LAST_WORD_S = 0.3
+"""How long after its output is closed a process may take to end, for its exit code to be told."""
 
 
 class Patience(msgspec.Struct):
@@ -155,7 +157,7 @@ class StdioConnection:
             await self._take(bytes(rest))
 
     async def _describe_end(self) -> ProbeError:
-        await self._process.ended(self._limits.grace_s)
+        await self._process.ended(_LAST_WORD_S)
         code = self._process.process.returncode
         if code is None:
             return ProbeError("server_ended", "the server closed its standard output")
