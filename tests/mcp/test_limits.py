@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from probing import command, probe_command, probe_http, probe_stdio
@@ -12,7 +13,7 @@ from rebilled.errors import InputError
 from rebilled.mcp.artifact import Probe
 
 PROC = Path("/proc")
-QUICK = {"timeout_ms": 400, "max_bytes": 1 << 20}
+QUICK: dict[str, Any] = {"timeout_ms": 400, "max_bytes": 1 << 20}
 
 
 def left_over(folder: Path) -> list[str]:

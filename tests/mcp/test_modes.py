@@ -116,7 +116,7 @@ def test_every_mode_has_a_test() -> None:
 
 @pytest.mark.parametrize("mode", EXPECTED)
 def test_fault_over_stdio_is_named_and_no_other(mode: str, tmp_path: Path) -> None:
-    few = {"connections": 2, "lists": 2} if mode.startswith(STILL) else {}
+    few: dict[str, Any] = {"connections": 2, "lists": 2} if mode.startswith(STILL) else {}
     check(probe_stdio(mode, tmp_path, **few, **ASKED.get(mode, {})), EXPECTED[mode])
 
 

@@ -67,7 +67,7 @@ def test_server_sees_no_handshake_where_only_the_new_era_is_asked(transport: str
 def test_eras_are_told_apart(
     era: str, spoken: list[str], refused: dict[str, str], transport: str, tmp_path: Path
 ) -> None:
-    asked = {"revisions": (), "connections": 2, "lists": 1}
+    asked: dict[str, Any] = {"revisions": (), "connections": 2, "lists": 1}
     probe = probe_stdio("good", tmp_path, era, **asked) if transport == "stdio" else probe_http("good", era, **asked)
     assert probe.complete
     assert [one.revision for one in probe.legs] == spoken
