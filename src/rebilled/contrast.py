@@ -139,7 +139,8 @@ def _rebilled_share(results: Results) -> float | None:
 
 def _missed_share(results: Results) -> float | None:
     judged = [result for result in results if result.step.usage is not None and result.step.compare_to is not None]
-    return sum((result.verdict.rebilled_tokens or 0) > 0 for result in judged) / len(judged) if judged else None
+    missed = sum(result.verdict.group > 1 and (result.verdict.rebilled_tokens or 0) > 0 for result in judged)
+    return missed / len(judged) if judged else None
 
 
 def _per_million(usd: Callable[[StepResult], float]) -> Callable[[Results], float | None]:
@@ -189,7 +190,7 @@ _MEASURES: tuple[tuple[str, str, Unit, Literal["lower", "higher", ""], Callable[
     ("rebilled_usd_per_mtok", "re-billed per 1M input tokens", "usd", "lower", _per_million(_rebilled)),
     ("avoidable_usd_per_mtok", "of it avoidable", "usd", "lower", _per_million(_avoidable)),
     ("rebilled_bill_share", "re-billed, of the bill", "share", "lower", _bill_share),
-    ("missed_step_share", "steps that re-billed", "share", "lower", _missed_share),
+    ("missed_step_share", "steps with a miss", "share", "lower", _missed_share),
     ("input_tokens_per_step", "input tokens per step", "tokens", "", _per_step),
     ("steps", "steps", "steps", "", _steps),
 )
