@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,12 @@ OBJECTS = ("object", "object or null")
 LINTS = (
     "analyze mcp lint sample_mcp/jira.tee.jsonl --model claude-sonnet-4-5 --json",
     "analyze mcp lint sample_traces/mcp-tools-reshuffled.jsonl --json",
+)
+_ASK = "analyze mcp probe --json --pause 0 --connections 2 --lists 2 --model claude-sonnet-4-5"
+_SERVER = f"{shlex.quote(sys.executable)} tests/mcp/faulty_server.py"
+PROBES = (
+    f"{_ASK} --all-lists --read x://a -- {_SERVER} other_lists --era legacy",
+    f"{_ASK} --revision 2026-07-28 -- {_SERVER} shuffle",
 )
 DIFFS = ("analyze diff 4 --trace sample_traces/mcp-tools-reshuffled.jsonl --json",)
 
@@ -124,6 +132,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         lint = json.loads(output(command))
         assert lint["schema"] == "rebilled.mcp-lint/1"
         walk(lint, "LINT", docs, found)
+    for command in PROBES:
+        probe = json.loads(output(command))
+        assert probe["schema"] == "rebilled.mcp-probe/1"
+        walk(probe, "PROBE", docs, found)
     studied = json.loads(output("analyze whatif sample_traces/mcp-tools-reshuffled.jsonl --json"))
     assert studied["schema"] == "rebilled.whatif/1"
     walk(studied, "WHATIF", docs, found)
