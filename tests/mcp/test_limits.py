@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +13,7 @@ from typing import Any
 import pytest
 from probing import command, probe_command, probe_http, probe_stdio
 
+import rebilled
 from rebilled.errors import InputError
 from rebilled.mcp.artifact import Probe
 
@@ -122,3 +127,23 @@ def test_noise_is_counted_and_forgiven(tmp_path: Path) -> None:
 
 def test_command_line_of_the_tests_names_their_folder(tmp_path: Path) -> None:
     assert any(str(tmp_path) in word for word in command("good", state=tmp_path / "count"))
+
+
+@pytest.mark.skipif(not PROC.is_dir(), reason="processes are looked for in /proc")
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_probe_that_is_told_to_end_ends_quietly_and_takes_the_server_along(sign: int, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "rebilled", "mcp", "probe", "--", *command("silent", state=tmp_path / "count")]
+    sources = str(Path(rebilled.__file__).parents[1])
+    running = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": sources}
+    )
+    for _ in range(200):
+        if len(left_over(tmp_path)) > 1:
+            break
+        time.sleep(0.05)
+    assert len(left_over(tmp_path)) > 1
+    time.sleep(0.3)
+    running.send_signal(sign)
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, out, err) == (130, b"", b"")
+    assert not left_over(tmp_path)

@@ -52,7 +52,11 @@ def ask(
     reads: Sequence[str] = (),
     on_list: Callable[[], None] = lambda: None,
 ) -> Probe:
-    """Probe a server and wait for it. Raises InputError for a command or URL that cannot be used."""
+    """Probe a server and wait for it.
+
+    Raises InputError for a command or URL that cannot be used, and KeyboardInterrupt where this program was told to end;
+    no process of the server's is left then either.
+    """
     plan = Plan(
         transport=server.transport,
         connect=connect,
@@ -63,11 +67,14 @@ def ask(
         reads=tuple(reads),
         on_list=on_list,
     )
-    return asyncio.run(_until_told(plan, server, clock, connect_bare))
+    try:
+        return asyncio.run(_until_told(plan, server, clock, connect_bare))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 async def _until_told(plan: Plan, server: Server, clock: Callable[[], float], bare: Connect | None) -> Probe:
-    """Run, and end the servers too when this program is told to end."""
+    """Run, and end the servers too when this program is told to end, as it is by the keyboard."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
