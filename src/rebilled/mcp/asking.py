@@ -54,8 +54,8 @@ def ask(
 ) -> Probe:
     """Probe a server and wait for it.
 
-    Raises InputError for a command or URL that cannot be used, and KeyboardInterrupt where this program was told to end;
-    no process of the server's is left then either.
+    Raises InputError for a command or URL that cannot be used, and KeyboardInterrupt where this program was told to
+    end; no process of the server's is left then either.
     """
     plan = Plan(
         transport=server.transport,
