@@ -34,6 +34,13 @@ def test_probe_of_a_recording_is_as_good_as_the_recording(tmp_path: Path, capsys
     assert "5 of 9 lists" in found["findings"][0]["servers"][0]["probes"][0]["said"]
 
 
+def test_screen_of_a_recording_advises_no_option_for_asking(capsysbinary: Capture) -> None:
+    out = " ".join(run(capsysbinary, "mcp", "probe", "--from-tee", RECORDING).out.split())
+    assert "jira, as a client saw it" in out
+    assert "a longer recording shows more" in out
+    assert not any(option in out for option in ("--thorough", "--vary-capabilities", "--negative"))
+
+
 def test_name_may_be_given_with_the_file(capsysbinary: Capture) -> None:
     found = run(capsysbinary, "report", TRACE, "--mcp", f"tickets={RECORDING}", "--json").json
     assert (found["probes"][0]["probe"], found["probes"][0]["server"]) == ("tickets", "jira")

@@ -80,7 +80,7 @@ def _lists(probe: Probe) -> int:
 
 def _facts(probe: Probe, width: int) -> Iterator[str]:
     server = probe.server
-    where = server.origin or "run by its command, over stdio"
+    where = "as a client saw it" if probe.options.recorded else server.origin or "run by its command, over stdio"
     yield from _row("server", f"{plain(server.name)}, {plain(where)}", width)
     yield from _row("speaks", _spoken(probe), width)
     for leg in probe.legs:
@@ -155,7 +155,7 @@ def _power(probe: Probe) -> str:
     return (
         f"{whole(power.lists, 'list')} miss a choice between two orders in {percent(power.missed_order)} of cases,"
         f" {whole(power.connections, 'connection')} one between two sets in {percent(power.missed_set)};"
-        " --thorough looks closer"
+        f" {'a longer recording shows more' if probe.options.recorded else '--thorough looks closer'}"
     )
 
 
@@ -184,7 +184,7 @@ def _rest(probe: Probe, width: int) -> list[str]:
     for leg in probe.legs:
         for check in leg.checks:
             results.setdefault(check.id, set()).add(worst(check))
-            if check.evidence.get("reason") in _ASK:
+            if check.evidence.get("reason") in _ASK and not probe.options.recorded:
                 asked[check.id] = _ASK[check.evidence["reason"]]
     passed = [id_ for id_, seen in results.items() if "pass" in seen and not seen & {"fail", "warn", "error"}]
     unsure = [id_ for id_, seen in results.items() if "error" in seen]
