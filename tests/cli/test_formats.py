@@ -41,3 +41,15 @@ def test_a_binary_file_and_a_missing_one_are_said_so(tmp_path: Path, capsysbinar
     missing = run(capsysbinary, "formats", tmp_path / "none.json")
     assert missing.code == 2
     assert "is no file" in missing.err
+
+
+def test_the_list_says_what_each_format_tells(capsysbinary: Capture) -> None:
+    listed = run(capsysbinary, "formats", "--json").json
+    assert all(20 <= len(form["tells"]) <= 110 and form["tells"][-1] != "." for form in listed)
+    assert f"tells: {listed[0]['tells']}" in run(capsysbinary, "formats").out
+
+
+def test_a_file_is_told_with_what_its_format_tells(tmp_path: Path, capsysbinary: Capture) -> None:
+    trace = write_trace(tmp_path / "trace.jsonl", shuffled_run())
+    told = run(capsysbinary, "formats", trace, "--json").json
+    assert told["tells"] in run(capsysbinary, "formats", trace).out

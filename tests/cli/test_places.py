@@ -32,6 +32,15 @@ def test_logs_are_found_in_the_home_and_the_current_folder(tmp_path: Path) -> No
     assert "analyze .claude-trace" in lines[3]
 
 
+def test_the_folders_of_other_agents_are_known(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    put(home / ".pi/agent/sessions/--srv-app--/1_s.jsonl")
+    put(home / ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/17/ui_messages.json")
+    put(home / ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/a/ui_messages.json")
+    found = find_places(home, tmp_path / "work")
+    assert [(place.tool, place.files) for place in found] == [("pi", 1), ("Cline", 1), ("Roo Code", 1)]
+
+
 def test_nothing_found_is_said(tmp_path: Path) -> None:
     assert place_lines(find_places(tmp_path, tmp_path), tmp_path, tmp_path) == [
         "No logs were found in the usual places; name a file or a folder: analyze PATH"

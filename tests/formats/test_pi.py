@@ -55,7 +55,7 @@ def test_an_answer_says_everything_but_its_body(tmp_path: Path) -> None:
     path = write(tmp_path, "s.jsonl", HEADER, user(), line())
     assert name_of(path) == "pi"
     records, skips = read(path)
-    assert [skip.detail for skip in skips] == ["2 of 3 lines are no calls to a model"]
+    assert not skips, "the lines of the session and of the user are known"
     record = records[0]
     assert (record.body, record.started_at, record.ended_at) == (None, 1788256800.5, 1788256804)
     assert record.meta == {"provider": "anthropic.messages", "endpoint": "api.anthropic.com", "session": "s-1"}
@@ -156,3 +156,14 @@ def test_other_logs_are_not_claimed(tmp_path: Path) -> None:
 def test_damage_costs_nothing_that_stands_before_it() -> None:
     texts = [compact(one).encode() + b"\n" for one in (HEADER, *(line(f"l{n}", answer(f"m{n}")) for n in range(3)))]
     check_damage(b"".join(texts), [sum(map(len, texts[: n + 1])) - 1 for n in range(1, 4)])
+
+
+def test_a_session_without_an_answer_says_how_many_lines_are_none(tmp_path: Path) -> None:
+    records, skips = read(write(tmp_path, "s.jsonl", HEADER, user()))
+    assert not records
+    assert [skip.detail for skip in skips] == ["2 of 2 lines are no calls to a model"]
+
+
+def test_a_line_of_a_kind_that_pi_does_not_write_is_counted(tmp_path: Path) -> None:
+    skips = read(write(tmp_path, "s.jsonl", HEADER, user(), {"type": "telemetry", "n": 1}, line()))[1]
+    assert [skip.detail for skip in skips] == ["1 of 4 lines are no calls to a model"]

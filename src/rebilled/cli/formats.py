@@ -41,12 +41,16 @@ def formats(
         else:
             emit_text("\n".join(plain(line) for line in _lines(told)))
         return
-    found = [{"name": form.name, "title": form.title} for form in FORMATS]
+    found = [{"name": form.name, "title": form.title, "tells": form.tells} for form in FORMATS]
     if as_json:
         emit_json(found)
         return
     room = max((len(form["name"]) for form in found), default=0)
-    emit_text("\n".join(plain(f"{form['name']:<{room}}  {form['title']}") for form in found))
+    emit_text("\n".join(plain(line) for form in found for line in _entry(form, room)))
+
+
+def _entry(form: dict[str, str], room: int) -> list[str]:
+    return [f"{form['name']:<{room}}  {form['title']}", f"{'':<{room}}  tells: {form['tells']}"]
 
 
 def describe(path: str) -> dict[str, Any]:
@@ -74,6 +78,7 @@ def describe(path: str) -> dict[str, Any]:
             }
             if scores:
                 found["format"] = max(scores, key=lambda name: scores[name])
+                found["tells"] = next(form.tells for form in FORMATS if form.name == found["format"])
             if not counts["records"]:
                 found |= {"first_skip": first, "shape": shape_of_file(file)}
             return found
@@ -136,6 +141,8 @@ def _lines(told: dict[str, Any]) -> list[str]:
     scores = ", ".join(f"{name} {score}" for name, score in sorted(told["scores"].items(), key=lambda item: -item[1]))
     lines = [f"{told['path']}: {told['format'] or 'no format known here'}{packed}"]
     lines.append(f"why      its content fits {scores} (the highest wins)" if scores else "why      no format fits")
+    if scores:
+        lines.append(f"tells    {told['tells']}")
     more = " (the first 1,000 looked at)" if told["records"] + told["skipped"] >= _MOST_RECORDS else ""
     lines.append(
         f"holds    {told['records']:,} calls, {told['with_body']:,} with a request body; "

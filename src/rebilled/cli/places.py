@@ -8,7 +8,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-_HOME = (("Claude Code", ".claude/projects"), ("Codex", ".codex/sessions"), ("claude-tap", ".claude-tap"))
+_EDITORS = (
+    "Library/Application Support/Code/User",
+    ".config/Code/User",
+    "AppData/Roaming/Code/User",
+    ".vscode-server/data/User",
+)
+_HOME = (
+    ("Claude Code", ".claude/projects"),
+    ("Codex", ".codex/sessions"),
+    ("claude-tap", ".claude-tap"),
+    ("pi", ".pi/agent/sessions"),
+    ("OpenHands", ".openhands/sessions"),
+    ("OpenHands", ".openhands/conversations"),
+    ("Cline", ".cline/data/tasks"),
+    *(("Cline", f"{folder}/globalStorage/saoudrizwan.claude-dev/tasks") for folder in _EDITORS),
+    *(("Roo Code", f"{folder}/globalStorage/rooveterinaryinc.roo-cline/tasks") for folder in _EDITORS),
+    *(("Kilo Code", f"{folder}/globalStorage/kilocode.kilo-code/tasks") for folder in _EDITORS),
+)
 _HERE = (
     ("claude-trace", ".claude-trace"),
     ("cassettes", "tests/cassettes"),

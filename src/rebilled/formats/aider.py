@@ -35,6 +35,7 @@ class Aider:
 
     name = "aider"
     title = "aider history"
+    tells = "the chat history tells rounded tokens and no time per call; the model log tells messages without tokens"
 
     def detect(self, file: File) -> int:
         """80 where the content opens as one of the three."""

@@ -26,6 +26,7 @@ class BedrockLog:
 
     name = "bedrock-log"
     title = "Bedrock invocation log"
+    tells = "bodies up to 100 KB, usage and one time a call; no session unless requestMetadata names one"
 
     def detect(self, file: File) -> int:
         """90 where the content says that it is such a log."""

@@ -28,6 +28,7 @@ class ClaudeCode:
 
     name = "claude-code"
     title = "Claude Code transcript"
+    tells = "usage, times, sessions and the provider's diagnostics; no bodies, so not which byte moved"
 
     def detect(self, file: File) -> int:
         """70 where one of the first lines is an entry of a transcript or of its stream."""

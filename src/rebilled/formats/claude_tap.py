@@ -36,6 +36,7 @@ class ClaudeTap:
 
     name = "claude-tap"
     title = "claude-tap trace"
+    tells = "bodies, usage, times and sessions"
 
     def detect(self, file: File) -> int:
         """70 where the content opens as one of the three."""

@@ -37,6 +37,7 @@ class Cline:
 
     name = "cline"
     title = "Cline task history"
+    tells = "usage and times; no bodies, so not which byte moved; Roo Code and Kilo Code name no model"
 
     def detect(self, file: File) -> int:
         """80 where the content is a list of messages that the interface has shown, 70 for those of the model."""
@@ -47,7 +48,7 @@ class Cline:
         return 70 if _SPOKEN.match(file.head, file.start) and any(mark in file.head for mark in _MARKS) else 0
 
     def read(self, file: File) -> Iterator[Record | Skip]:
-        """The calls; sums of several calls are listed, other messages are counted in one Skip."""
+        """The calls; sums of several calls are listed, what is no message of the interface is counted in one Skip."""
         if _SPOKEN.match(file.head, file.start):
             detail = "the messages of a task, without the calls; ui_messages.json beside it tells their tokens"
             yield Skip(file.path, None, "no_request", detail)
@@ -65,7 +66,7 @@ def _read_call(row: dict[str, Any], source: Source, task: str) -> Record:
     if isinstance(kind, str) and kind in _SUMS:
         raise RecordError("no_usage", _describe_sum(_SUMS[kind], told))
     if kind != "api_req_started":
-        raise RecordError("no_request", "not a call")
+        raise RecordError("aside" if row.get("type") in ("say", "ask") else "no_request", "not a call")
     info = as_dict(row.get("modelInfo"))
     provider, model = first_text(info, ("providerId",)) or "", first_text(info, ("modelId",)) or ""
     started = first_moment(row, "ts")

@@ -34,6 +34,7 @@ class Codex:
 
     name = "codex"
     title = "Codex rollout"
+    tells = "usage, times and sessions; no tools and no full request, so not which byte moved"
 
     def detect(self, file: File) -> int:
         """70 where one of the first lines is an item of a rollout."""

@@ -25,6 +25,7 @@ class Csv:
 
     name = "csv"
     title = "CSV table of calls"
+    tells = "what its columns hold, as the export of the same tool would"
 
     def detect(self, file: File) -> int:
         """50 where the first line names at least two such columns."""

@@ -13,6 +13,7 @@ class Format(Protocol):
     """One way to log calls in a file; each module of this folder offers one as `FORMAT`.
 
     name: the word for it in reports and documentation. title: the same for people.
+    tells: what such a log holds of a call and what it does not, in one line for `analyze formats`.
     """
 
     @property
@@ -22,6 +23,10 @@ class Format(Protocol):
     @property
     def title(self) -> str:
         """A few words for people."""
+
+    @property
+    def tells(self) -> str:
+        """What it tells about a call, and what it cannot, in a line without a full stop."""
 
     def detect(self, file: File) -> int:
         """How sure the content looks like this format: 0 no, 10 to 20 generic JSON, 50 and more a known tool's log."""

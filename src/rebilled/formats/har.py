@@ -25,6 +25,7 @@ class Har:
 
     name = "har"
     title = "HTTP archive (HAR)"
+    tells = "bodies as sent, usage, times; accounts only where headers with credentials were kept"
 
     def detect(self, file: File) -> int:
         """60 where the content opens as an archive."""

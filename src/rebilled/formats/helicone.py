@@ -25,6 +25,7 @@ class Helicone:
 
     name = "helicone"
     title = "Helicone requests"
+    tells = "bodies where they stand in the row, usage, times and sessions"
 
     def detect(self, file: File) -> int:
         """80 where the first objects have the members of a row."""

@@ -28,6 +28,7 @@ class Inspect:
 
     name = "inspect"
     title = "Inspect log"
+    tells = "bodies as given to the SDK, usage, times; a session for each sample and epoch"
 
     def detect(self, file: File) -> int:
         """70 where the content opens as an evaluation, or is an archive with the members of one."""

@@ -23,6 +23,7 @@ class JsonDocument:
 
     name = "json"
     title = "JSON document"
+    tells = "everything, where it logs bodies, usage and times"
 
     def detect(self, file: File) -> int:
         """10 where the content starts as a JSON object or list."""

@@ -26,6 +26,7 @@ class JsonLines:
 
     name = "jsonl"
     title = "JSON lines"
+    tells = "everything, where it logs bodies, usage and times"
 
     def detect(self, file: File) -> int:
         """20 where the first line is a value by itself, or a later one while the file is no single document."""

@@ -29,6 +29,7 @@ class Langfuse:
 
     name = "langfuse"
     title = "Langfuse observations"
+    tells = "messages as the traced code gave them, usage, times; not the bytes that were sent"
 
     def detect(self, file: File) -> int:
         """70 where the first objects have the members of an observation."""

@@ -26,6 +26,7 @@ class LangSmith:
 
     name = "langsmith"
     title = "LangSmith runs"
+    tells = "messages rebuilt from LangChain's, usage, times; not the bytes that were sent"
 
     def detect(self, file: File) -> int:
         """75 where the first objects have the members of a run."""

@@ -27,6 +27,7 @@ class LiteLlm:
 
     name = "litellm"
     title = "LiteLLM log"
+    tells = "the caller's body, usage, times; not what LiteLLM made of it for the provider"
 
     def detect(self, file: File) -> int:
         """70 where the first objects have the members of a payload or of a row."""

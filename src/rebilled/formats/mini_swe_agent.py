@@ -26,6 +26,7 @@ class MiniSweAgent:
 
     name = "mini-swe-agent"
     title = "mini-swe-agent trajectory"
+    tells = "messages as given to LiteLLM, usage, times; no tools, which are not logged"
 
     def detect(self, file: File) -> int:
         """70 where the document says that it is a trajectory, at its beginning or its end."""

@@ -26,6 +26,7 @@ class Mitmproxy:
 
     name = "mitmproxy"
     title = "mitmproxy flows"
+    tells = "bodies as sent, usage, times and the address"
 
     def detect(self, file: File) -> int:
         """70 where the content begins with an object that has the members of a flow, or the start of one."""

@@ -28,6 +28,7 @@ class OpenHands:
 
     name = "openhands"
     title = "OpenHands completions"
+    tells = "messages and tools as given to LiteLLM, usage, times and sessions"
 
     def detect(self, file: File) -> int:
         """60 where the content opens with messages and closes with what OpenHands adds to a call."""

@@ -36,6 +36,7 @@ class OpenHandsEvents:
 
     name = "openhands-events"
     title = "OpenHands events"
+    tells = "usage and times; no bodies, so not which byte moved; calls without a tool only as sums"
 
     def detect(self, file: File) -> int:
         """70 where the content opens with events, or holds the metrics of a conversation."""

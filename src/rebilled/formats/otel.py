@@ -28,6 +28,7 @@ class Otel:
 
     name = "otel"
     title = "OpenTelemetry GenAI spans"
+    tells = "usage, times; messages and tools where recorded, but no cache marks and no order of keys"
 
     def detect(self, file: File) -> int:
         """75 where the content opens as OTLP, or has spans with attributes of calls to models."""

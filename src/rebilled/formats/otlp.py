@@ -23,6 +23,7 @@ class Otlp:
 
     name = "otlp"
     title = "OpenTelemetry GenAI spans as protobuf"
+    tells = "usage, times; messages and tools where recorded, but no cache marks and no order of keys"
 
     def detect(self, file: File) -> int:
         """80 where the content opens as a message of field 1 and holds attributes of calls to models."""

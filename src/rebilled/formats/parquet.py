@@ -19,6 +19,7 @@ class Parquet:
 
     name = "parquet"
     title = "Parquet table of calls"
+    tells = "what its columns hold, as the export of the same tool would"
 
     def detect(self, file: File) -> int:
         """95 where the content begins with the mark."""

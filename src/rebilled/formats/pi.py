@@ -19,6 +19,12 @@ _HEADER = re.compile(rb'^\s*\{(?=[^\n]{0,300}"type"\s*:\s*"session")(?=[^\n]{0,2
 _SIGNS = (b'"assistant"', b'"cacheRead"', b'"cacheWrite"', b'"stopReason"')
 _ANSWERS = ("message", "message_end")
 _SUMMARIES = ("compaction", "branch_summary")
+_ASIDES = (
+    *("session", "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom"),
+    *("custom_message", "label", "session_info", "agent_start", "agent_end", "turn_start", "turn_end", "message_start"),
+    *("message_update", "message_end", "tool_execution_start", "tool_execution_update", "tool_execution_end"),
+)
+"""Lines that stand beside the answers: settings, what the user and the tools said, and the events of JSON mode."""
 _CLAUDES = ("anthropic", "bedrock")
 
 
@@ -27,6 +33,7 @@ class Pi:
 
     name = "pi"
     title = "pi coding agent session"
+    tells = "usage, times and sessions; no system prompt and no tools, so not which byte moved"
 
     def detect(self, file: File) -> int:
         """80 where the line of a session stands near the beginning, 70 where answers stand there in pi's words."""
@@ -36,7 +43,7 @@ class Pi:
         return 70 if lines and all(sign in file.head for sign in _SIGNS) else 0
 
     def read(self, file: File) -> Iterator[Record | Skip]:
-        """The answers, in order; lines of other kinds are counted in one Skip."""
+        """The answers, in order; lines of kinds that pi does not write are counted in one Skip."""
         session = _Session(file.path)
         yield from read_rows(file, "", session.read, "lines")
 
@@ -52,18 +59,18 @@ class _Session:
         self.parent: str | None = None
 
     def read(self, row: dict[str, Any], source: Source) -> Record:
-        """The call that a line tells of. Raises RecordError `no_request` for all other lines."""
+        """The call that a line tells of. Raises RecordError `aside` or `no_request` for all other lines."""
         kind = row.get("type")
         if kind == "session":
             self.ident = first_text(row, ("id",)) or self.ident
             before = first_text(row, ("parentSession",))
             self.parent = _session_in(before) if before is not None else None
-            raise RecordError("no_request", "the line of the session")
+            raise RecordError("aside", "the line of the session")
         if kind in _ANSWERS and as_dict(row.get("message")).get("role") == "assistant":
             return self._read_answer(row, row["message"], source)
         if kind in _SUMMARIES and "usage" in row:
             return self._read_answer(row, row, source)
-        raise RecordError("no_request", "not an answer")
+        raise RecordError("aside" if kind in _ASIDES else "no_request", "not an answer")
 
     def _read_answer(self, row: dict[str, Any], message: dict[str, Any], source: Source) -> Record:
         usage = as_dict(message.get("usage"))

@@ -18,6 +18,7 @@ class RawHttp:
 
     name = "raw-http"
     title = "raw HTTP text"
+    tells = "bodies as sent, usage; time to the second, from the Date header; no session"
 
     def detect(self, file: File) -> int:
         """65 where the content opens with a request or a status line, or is what `curl -v` prints."""

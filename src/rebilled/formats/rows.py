@@ -21,10 +21,13 @@ def read_rows(
 ) -> Iterator[Record | Skip]:
     """The calls of a file; rows that are none are counted in one Skip.
 
+    `read_row` raises RecordError `no_request` for a row that is no call, and `aside` for one that stands beside the
+    calls in every such file; those are counted only where there is no call at all.
+
     list_key: the member of an object that may hold the rows. words: what the rows are called, for that Skip.
     open_row: gives the rows that a value holds, where it may hold several.
     """
-    others = total = 0
+    others = asides = total = 0
     for item in read_objects(file, list_key):
         if isinstance(item, Skip):
             yield item
@@ -36,12 +39,13 @@ def read_rows(
                     raise RecordError("no_request", "not an object")
                 yield read_row(row, Source(file.path, item.line, item.offset))
             except RecordError as error:
-                if error.reason == "no_request":
-                    others += 1
+                if error.reason in ("no_request", "aside"):
+                    others += error.reason == "no_request"
+                    asides += error.reason == "aside"
                 else:
                     yield Skip(file.path, item.line, error.reason, error.detail)
-    if others or not total:
-        yield Skip(file.path, None, "no_request", f"{others} of {total} {words} are no calls to a model")
+    if others or asides == total:
+        yield Skip(file.path, None, "no_request", f"{others or total} of {total} {words} are no calls to a model")
 
 
 def value_of(entry: Entry) -> Any:

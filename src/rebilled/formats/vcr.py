@@ -25,6 +25,7 @@ class Vcr:
 
     name = "vcr"
     title = "VCR cassette"
+    tells = "bodies, as sent where kept as text; usage; time to the second at best, none without a Date header"
 
     def detect(self, file: File) -> int:
         """60 where a list of `interactions` or `http_interactions` begins at the left margin, or opens an object."""
