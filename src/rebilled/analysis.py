@@ -5,33 +5,36 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from rebilled.bill import PriceList, priced
-from rebilled.causes import by_name
-from rebilled.diagnosis import read_diagnosis, weighed
 from rebilled.errors import RecordError
-from rebilled.evidence import Evidence
 from rebilled.formats import Input, find_inputs, read_input
 from rebilled.formats.bundle import member_size, shut
-from rebilled.healing import with_savings
 from rebilled.lineage import Lineage, Link
 from rebilled.model import Finding, ProbeMatch, Record, Skip, Step, StepResult, Verdict
-from rebilled.parallel import read_in_halves
+from rebilled.parallel import beside, read_in_halves, two_can_work
 from rebilled.prompt import Prompt
 from rebilled.reader import Reader, shift_system
 from rebilled.shared import Texts
-from rebilled.simulation import Shared, learned
 from rebilled.trace import Trace
-from rebilled.verdict import by_precedence, judge
-from rebilled.whatif import Lab
+
+if TYPE_CHECKING:
+    from rebilled.bill import PriceList
+    from rebilled.evidence import Evidence
+    from rebilled.simulation import Learned, Shared
+    from rebilled.whatif import Lab
 
 _INDEX = re.compile(r"\[\d+\]")
 _PROMPTS_KEPT = 4
 _LOOPBACK = re.compile(r"^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0)(?::\d+)?$")
+FEWEST_FOR_TWO = 400
+"""Steps below which a second process gains nothing."""
+_OWN_SHARE = 0.25
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many have been read."""
 
@@ -53,6 +56,8 @@ class Analysis(msgspec.Struct):
 
     def laboratory(self, prices: PriceList) -> Lab:
         """The steps of this analysis made ready for replays."""
+        from rebilled.whatif import Lab
+
         return Lab.of(self.results, Judge(self.trace).load, prices, shared_of(self.results))
 
     def result(self, number: int) -> StepResult:
@@ -105,10 +110,19 @@ def _read_one(item: Input, reader: Reader, tell: Callable[[Record | Skip], None]
         reader.add(found)
         tell(found)
 
-    if halves and item.response_path is None and read_in_halves(item.path, reader, add, by_precedence):
+    if halves and item.response_path is None and read_in_halves(item.path, reader, add, _get_ready):
         return
     for found in read_input(item):
         add(found)
+
+
+def _get_ready() -> None:
+    """Load what judging needs, while another process still reads."""
+    from rebilled.verdict import by_precedence
+
+    for name in ("bill", "healing", "pricing.prices"):
+        import_module(f"rebilled.{name}")
+    by_precedence()
 
 
 def _teller(progress: Progress | None, done: int, total: int) -> Callable[[Record | Skip], None]:
@@ -187,10 +201,20 @@ def _read_past_line(step: Step, found: Link) -> bool:
 
 def analyze(trace: Trace, prices: PriceList) -> Analysis:
     """The verdict, accounts and dollars of every step of a trace."""
+    from rebilled.bill import priced
+    from rebilled.healing import with_savings
+    from rebilled.simulation import learned
+    from rebilled.whatif import Lab
+
     judged = Judge(trace)
-    results = [priced(step, judged.verdict(step), prices) for step in trace.steps]
+    if len(trace.steps) < FEWEST_FOR_TWO or not two_can_work() or not _apart(trace.steps):
+        verdicts = [judged.verdict(step) for step in trace.steps]
+        known = None
+    else:
+        verdicts, known = _judged_by_two(judged)
+    results = [priced(step, verdict, prices) for step, verdict in zip(trace.steps, verdicts, strict=True)]
     shared = shared_of(results)
-    known = learned(trace.steps, shared)
+    known = known or learned(trace.steps, shared)
     results = [replace(result, simulated=known[0].get(result.step.number)) for result in results]
     unpriced = sorted({r.step.model or "(no model)" for r in results if r.step.usage is not None and r.cost is None})
     lab = Lab.of(results, judged.load, prices, shared, known)
@@ -205,6 +229,37 @@ def analyze(trace: Trace, prices: PriceList) -> Analysis:
     )
 
 
+def _apart(steps: Iterable[Step]) -> bool:
+    """Whether no verdict rests on earlier ones, and no prediction on a verdict."""
+    from rebilled.providers.engine import engine_for
+    from rebilled.providers.policy import policy_for
+
+    bodies = (step for step in steps if step.body is not None)
+    return all(engine_for(step).mode == "marks" and not policy_for(step).routing_key for step in bodies)
+
+
+def _judged_by_two(judged: Judge) -> tuple[list[Verdict], Learned]:
+    """The verdicts, most of them from a second process, and meanwhile what the cache rules predict."""
+    from rebilled.simulation import learned
+
+    trace = judged.trace
+    own = int(len(trace.steps) * _OWN_SHARE)
+
+    def judge_rest() -> tuple[list[Verdict], list[Skip]]:
+        for step in trace.steps[:own]:
+            judged.pass_by(step)
+        known = len(trace.skipped)
+        return [judged.verdict(step) for step in trace.steps[own:]], trace.skipped[known:]
+
+    def judge_and_learn() -> tuple[list[Verdict], Learned]:
+        return [judged.verdict(step) for step in trace.steps[:own]], learned(trace.steps)
+
+    known = len(trace.skipped)
+    (rest, skipped), (first, found) = beside(judge_rest, judge_and_learn)
+    trace.skipped += [skip for skip in skipped if skip not in trace.skipped[known:]]
+    return first + rest, found
+
+
 class Judge(msgspec.Struct):
     """Judges the steps of a trace in their order."""
 
@@ -215,6 +270,9 @@ class Judge(msgspec.Struct):
 
     def verdict(self, step: Step) -> Verdict:
         """The verdict on one step; a body that can no longer be read is said so, never raised."""
+        from rebilled.diagnosis import read_diagnosis, weighed
+        from rebilled.verdict import judge
+
         evidence = self.evidence(step)
         try:
             found = judge(evidence)
@@ -228,9 +286,9 @@ class Judge(msgspec.Struct):
 
     def evidence(self, step: Step) -> Evidence:
         """What the verdict on a step rests on; call it once a step, in order."""
-        place = tuple(str(step.meta.get(name)) for name in ("endpoint", "region", "workspace"))
-        first = place not in self.places
-        self.places.add(place)
+        from rebilled.evidence import Evidence
+
+        first = self.pass_by(step)
         lineage = self.trace.lineage
         assert lineage is not None
         found = lineage.links[step.number]
@@ -243,6 +301,13 @@ class Judge(msgspec.Struct):
             first_of_place=first,
             unkeyed_misses=self.unkeyed.get((step.api, step.tools.digest, step.sent_system.digest), 0),
         )
+
+    def pass_by(self, step: Step) -> bool:
+        """Note where a step was sent, in its order; whether none before it was sent there."""
+        place = tuple(str(step.meta.get(name)) for name in ("endpoint", "region", "workspace"))
+        first = place not in self.places
+        self.places.add(place)
+        return first
 
     def load(self, step: Step) -> Prompt:
         """The step's prompt, read again; the last few are kept."""
@@ -298,6 +363,8 @@ def _finding_key(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _finding(members: list[StepResult]) -> Finding:
+    from rebilled.causes import by_name
+
     worst = max(members, key=lambda r: (r.rebilled_usd or 0.0, r.verdict.rebilled_tokens or 0, -r.step.number))
     verdict = worst.verdict
     place = verdict.divergence if verdict.section != "none" else None

@@ -1,7 +1,7 @@
-"""One large file of JSON lines read by two processes: the second half by a child, merged in order afterwards.
+"""Work for two processes: a child takes a part of it, and what it found is put together with the rest in order.
 
 The result is the same as that of one process, step for step; where a child cannot be made or fails, one process
-reads everything.
+does everything. A process with other threads makes no child.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, NoReturn, TypeVar
 
 from msgspec.structs import replace
 
@@ -27,6 +27,8 @@ from rebilled.spool import Spool
 SMALLEST_BYTES = 48 << 20
 """Below this a second process gains nothing."""
 
+Mine = TypeVar("Mine")
+Childs = TypeVar("Childs")
 Add = Callable[[Record | Skip], None]
 
 
@@ -49,7 +51,7 @@ class Half(NamedTuple):
     spool: Spool
 
 
-OWN_SHARE = 0.44
+OWN_SHARE = 0.42
 """How much of the file the parent reads itself: less than half, as it has other things to do meanwhile."""
 
 
@@ -89,16 +91,63 @@ def read_in_halves(path: str, reader: Reader, add: Add, meanwhile: Callable[[], 
 
 
 def _worthwhile(path: str) -> bool:
-    if path == "-" or not hasattr(os, "fork") or threading.active_count() > 1:
+    if path == "-" or not two_can_work():
         return False
     try:
-        return Path(path).stat().st_size >= SMALLEST_BYTES and _cores() > 1
+        return Path(path).stat().st_size >= SMALLEST_BYTES
     except OSError:
         return False
 
 
+def two_can_work() -> bool:
+    """Whether a second process can be had, and has a core to run on."""
+    return hasattr(os, "fork") and _cores() > 1 and _threads() == 1
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _threads() -> int:
+    """How many threads run here, those that Python did not start included where the system tells."""
+    try:
+        return max(threading.active_count(), len(os.listdir("/proc/self/task")))  # noqa: PTH208 - names are enough
+    except OSError:
+        return threading.active_count()
+
+
+def beside(childs: Callable[[], Childs], own: Callable[[], Mine]) -> tuple[Childs, Mine]:
+    """What two pieces of work give, the first done by a child; both done here where there is none.
+
+    The child sees everything as it is now; of what it does only the result comes back, which must be picklable.
+    """
+    with ExitStack() as stack:
+        try:
+            results = stack.enter_context(tempfile.TemporaryFile())
+            child = os.fork()
+        except OSError:
+            return childs(), own()
+        if child == 0:
+            _leave_with(childs, results)
+        mine = own()
+        _, status = os.waitpid(child, 0)
+        if status == 0:
+            with suppress(pickle.UnpicklingError, EOFError, OSError):
+                results.seek(0)
+                found: Childs = pickle.load(results)  # our own child wrote it into an unlinked file of ours
+                return found, mine
+    return childs(), mine
+
+
+def _leave_with(work: Callable[[], object], results: IO[bytes]) -> NoReturn:
+    """Write down what the work gives and end the process; whatever goes wrong is the parent's to mend."""
+    code = 1
+    try:
+        pickle.dump(work(), results, protocol=pickle.HIGHEST_PROTOCOL)
+        results.flush()
+        code = 0
+    finally:
+        os._exit(code)
 
 
 def _read_both(
@@ -132,18 +181,16 @@ def _read_both(
 
 def _be_child(file: File, chosen: Format, span: tuple[int, int], results: IO[bytes], spool: Spool) -> None:
     """Read one half and leave; whatever goes wrong is the parent's to mend."""
-    code = 1
-    try:
+
+    def read() -> Packed:
         file.narrow(*span)
         reader = Reader()
         reader.trace.bodies.spool = spool
         for item in chosen.read(file):
             reader.add(item)
-        pickle.dump(_packed(reader), results, protocol=pickle.HIGHEST_PROTOCOL)
-        results.flush()
-        code = 0
-    finally:
-        os._exit(code)
+        return _packed(reader)
+
+    _leave_with(read, results)
 
 
 def _packed(reader: Reader) -> Packed:

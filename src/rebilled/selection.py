@@ -10,7 +10,6 @@ import msgspec
 
 from rebilled.analysis import Analysis, findings_of
 from rebilled.errors import InputError
-from rebilled.healing import with_savings
 from rebilled.model import Step
 
 
@@ -55,6 +54,8 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
     results = [result for result in analysis.results if selection.holds(result.step)]
     if not results:
         raise none_selected(len(analysis.results))
+    from rebilled.healing import with_savings
+
     models = {result.step.model for result in results if result.step.usage is not None and result.cost is None}
     found = findings_of(results)
     return msgspec.structs.replace(

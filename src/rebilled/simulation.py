@@ -559,13 +559,17 @@ def _output(step: Step) -> int:
     return step.usage.output_tokens if step.usage is not None else 0
 
 
+Learned = tuple[dict[int, Outcome], Simulator]
+"""Outcomes by step number, and the simulator with everything that the trace has taught it."""
+
+
 def simulate(steps: Iterable[Step], shared: Mapping[int, Shared] | None = None) -> dict[int, Outcome]:
     """The outcome of every step that can be told, by its number; steps come in time order."""
     return learned(steps, shared)[0]
 
 
-def learned(steps: Iterable[Step], shared: Mapping[int, Shared] | None = None) -> tuple[dict[int, Outcome], Simulator]:
-    """The outcomes, and the simulator with everything that the trace has taught it."""
+def learned(steps: Iterable[Step], shared: Mapping[int, Shared] | None = None) -> Learned:
+    """The outcomes, and what the trace has taught."""
     listed = list(steps)
     cache = Simulator(meter=Meter(steps=listed), scaled=any(step.usage is None for step in listed))
     found: dict[int, Outcome] = {}

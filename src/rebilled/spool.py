@@ -30,11 +30,10 @@ class Spool:
 
     def read(self, offset: int, length: int) -> bytes:
         """The bytes at an offset."""
-        os.lseek(self._descriptor, offset, os.SEEK_SET)
         parts = []
-        while length > 0 and (part := os.read(self._descriptor, length)):
+        while length > 0 and (part := _read_at(self._descriptor, length, offset)):
             parts.append(part)
-            length -= len(part)
+            offset, length = offset + len(part), length - len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
@@ -46,3 +45,11 @@ class Spool:
     def __del__(self) -> None:
         if hasattr(self, "_descriptor"):
             self.close()
+
+
+def _read_at(descriptor: int, length: int, offset: int) -> bytes:
+    """Bytes at an offset, without moving the place of another process that reads the same file, where that can be."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, length)

@@ -108,8 +108,9 @@ def analyze_paths(
     """
     from rebilled.analysis import analyze
 
-    rates = load_prices(prices)
-    analysis = analyze(read_trace(paths, files), rates)
+    rates = load_prices(prices) if prices is not None else None
+    trace = read_trace(paths, files)
+    analysis = analyze(trace, rates or load_prices(None))
     if selection is None:
         return analysis
     from rebilled.selection import select

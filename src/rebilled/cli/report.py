@@ -31,6 +31,7 @@ from rebilled.cli.reading import (
 if TYPE_CHECKING:
     from rebilled.analysis import Analysis
     from rebilled.reports import Report
+    from rebilled.reports.report import ShowContent
 
 EXAMPLES = """\b
 Examples:
@@ -91,17 +92,17 @@ def report(
     is the same.
     """
     from rebilled.cli.output import emit, in_colour, save, screen_width
-    from rebilled.reports.content import limit_content
     from rebilled.reports.report import Options
 
-    form = _form(output, as_json=as_json, force=force)
+    chosen = _form(output, as_json=as_json, force=force) if output is not None else None
     options = Options(
         show_content=show_content, width=screen_width(width), colour=output is None and in_colour(), top=top
     )
     logs = logs_of(paths, claude_code=claude_code, codex=codex)
     wanted = selection_of(since, until, model, session, run)
     found = analyze_paths(logs, prices, wanted, (include or (), exclude or ()))
-    analysis = limit_content(_joined(found, mcp or ()), show_content)
+    analysis = _limited(_joined(found, mcp or ()), show_content)
+    form = chosen or (_json_form() if as_json else _screen_form())
     data = form.render(analysis, options)
     if output is None:
         emit(data if data.endswith(b"\n") else data + b"\n")
@@ -121,18 +122,21 @@ def _joined(analysis: Analysis, files: Sequence[str]) -> Analysis:
     return join(analysis, [load_witness(file) for file in files])
 
 
-def _form(output: Path | None, *, as_json: bool, force: bool) -> Report:
-    """The form asked for. Raises InputError where the file cannot be written or its extension names none."""
+def _limited(analysis: Analysis, show_content: ShowContent) -> Analysis:
+    from rebilled.reports.content import limit_content
+
+    return limit_content(analysis, show_content)
+
+
+def _form(output: Path, *, as_json: bool, force: bool) -> Report:
+    """The form that a file asks for. Raises InputError where it cannot be written or its extension names none."""
     from rebilled.cli.output import refuse
     from rebilled.errors import InputError
 
-    if output is None or as_json:
-        if output is not None and output.suffix.lower() != ".json":
-            raise InputError(f"--json and -o {str(output)!r} ask for two forms; drop --json or name a .json file")
-        form = _json_form() if as_json else _screen_form()
-    else:
-        form = _form_by_extension(output)
-    if output is not None and not force:
+    if as_json and output.suffix.lower() != ".json":
+        raise InputError(f"--json and -o {str(output)!r} ask for two forms; drop --json or name a .json file")
+    form = _json_form() if as_json else _form_by_extension(output)
+    if not force:
         refuse(output)
     return form
 

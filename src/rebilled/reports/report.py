@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from rebilled.analysis import Analysis
+if TYPE_CHECKING:
+    from rebilled.analysis import Analysis
 
 ShowContent = Literal["none", "excerpt", "full"]
 
