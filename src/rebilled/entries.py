@@ -92,12 +92,16 @@ class Fronts(msgspec.Struct):
     _numbers: dict[object, int] = msgspec.field(default_factory=dict)
     _fronts: dict[object, Front] = msgspec.field(default_factory=dict)
     _chains: dict[bytes, list[bytes]] = msgspec.field(default_factory=dict)
+    _latest: tuple[Step, Engine, Front] | None = None
 
     def _number(self, text: object) -> int:
         return self._numbers.setdefault(text, len(self._numbers))
 
     def of(self, step: Step, engine: Engine) -> Front:
         """What stands in front of a step's messages."""
+        latest = self._latest
+        if latest is not None and latest[0] is step and latest[1] is engine:
+            return latest[2]
         params, system = step.params, step.sent_system
         whole = (step.api, params.scope_key, params.level_key, step.tools.digest, system.digest, engine.level_loses)
         found = self._fronts.get(whole)
@@ -108,6 +112,7 @@ class Fronts(msgspec.Struct):
             level = "" if engine.level_loses == "all" else params.level_key
             found = Front(scope, tools, self._number((tools, system.digest, level)))
             self._fronts[whole] = found
+        self._latest = (step, engine, found)
         return found
 
     def _chain(self, section: Section) -> list[bytes]:

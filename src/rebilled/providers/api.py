@@ -37,6 +37,9 @@ MESSAGE_LEVEL: Final = (
     "generationConfig.responseSchema",
 )
 ROUTING: Final = ("prompt_cache_key", "prompt_cache_retention")
+_NAMES = (*SCOPE, *MESSAGE_LEVEL, *ROUTING)
+_IN_BODY = frozenset(name.partition(".")[0] for name in _NAMES if not name.startswith("meta."))
+_IN_META = tuple(name[5:] for name in _NAMES if name.startswith("meta."))
 
 
 class Api(msgspec.Struct, frozen=True):
@@ -87,9 +90,9 @@ class Api(msgspec.Struct, frozen=True):
 
     def parameter_texts(self, layout: Layout, meta: Mapping[str, Json]) -> list[object]:
         """The raw texts that `parameters` reads, as a key to remember its answer by."""
-        found: list[object] = []
-        for name in (*SCOPE, *MESSAGE_LEVEL, *ROUTING):
-            value = meta.get(name[5:]) if name.startswith("meta.") else layout.value(name.partition(".")[0])
+        found: list[object] = [(name, layout.value(name)) for name in layout.members if name in _IN_BODY]
+        for name in _IN_META:
+            value = meta.get(name)
             found.append(str(value) if isinstance(value, (dict, list)) else value)
         return found
 

@@ -15,6 +15,8 @@ from rebilled.spans import dump_json, parse_plain
 
 _POOR_ID = re.compile(r"functions\.[^:]+:\d+|[a-zA-Z_-]*\d{0,3}")
 """Call ids that are counted up anew in every conversation tie nothing together."""
+_ID_HOLDERS = ("toolUse", "toolResult", "functionCall")
+_ID_KEYS = ("id", "tool_use_id", "call_id", "tool_call_id", "toolUseId")
 
 
 class MarkedMessage(msgspec.Struct, frozen=True):
@@ -232,12 +234,18 @@ def ids_of(value: Json) -> tuple[str, ...]:
         if isinstance(calls, list):
             holders += calls
         for holder in holders:
-            if not isinstance(holder, dict):
-                continue
-            for part in (holder, holder.get("toolUse"), holder.get("toolResult"), holder.get("functionCall")):
-                if isinstance(part, dict):
-                    for key in ("id", "tool_use_id", "call_id", "tool_call_id", "toolUseId"):
-                        name = part.get(key)
-                        if isinstance(name, str) and not _POOR_ID.fullmatch(name) and name not in found:
-                            found.append(name)
+            if isinstance(holder, dict):
+                _add_ids(holder, found)
+                for key in _ID_HOLDERS:
+                    part = holder.get(key)
+                    if isinstance(part, dict):
+                        _add_ids(part, found)
     return tuple(found)
+
+
+def _add_ids(part: dict[str, Json], found: list[str]) -> None:
+    for key in _ID_KEYS:
+        if key in part:
+            name = part[key]
+            if isinstance(name, str) and not _POOR_ID.fullmatch(name) and name not in found:
+                found.append(name)

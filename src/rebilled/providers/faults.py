@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from rebilled.model import Json
 
@@ -48,6 +49,7 @@ def _counters(holder: Json, path: str, depth: int) -> Iterator[tuple[str, Json]]
             yield place, value
 
 
+@lru_cache(512)
 def _is_counter(name: str) -> bool:
     lower = name.lower()
     return lower.endswith(("tokens", "tokencount", "token_count")) and not lower.endswith("details")
