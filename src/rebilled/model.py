@@ -252,6 +252,7 @@ class Step(msgspec.Struct):
     says that it is the one that counts. leading: logged messages that belong to the system section.
     previous_response: the response that this request goes on from, so that the provider holds what stands before;
     chained: how many messages of the history were taken over from there, -1 where that response is not in the trace.
+    asked_ttl_s: the lifetime that the request asks for as a whole; explicit_marks: only its own breakpoints count.
     members: where each member of the body stands in it, None where its text was printed anew.
     """
 
@@ -275,6 +276,8 @@ class Step(msgspec.Struct):
     leading: int = 0
     previous_response: str | None = None
     chained: int = 0
+    asked_ttl_s: float | None = None
+    explicit_marks: bool = False
     members: Mapping[str, tuple[int, int]] | None = None
     sessions: tuple[str, ...] = ()
     request_id: str | None = None

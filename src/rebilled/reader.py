@@ -22,10 +22,11 @@ from rebilled.model import (
 )
 from rebilled.providers import APIS, find_api
 from rebilled.providers.api import Api, dig, text_at
-from rebilled.providers.content import MARK_KEY
+from rebilled.providers.content import LIFETIMES_S, MARK_KEY
 from rebilled.providers.elements import Elements
 from rebilled.providers.faults import odd_counters
 from rebilled.providers.hosts import provider_of
+from rebilled.providers.options import CacheOptions, read_options
 from rebilled.spans import Layout, parse_json
 from rebilled.trace import Trace, layout_of, resolve_chains
 
@@ -117,6 +118,8 @@ class Reader(msgspec.Struct):
         tag = _Anchor(api, history, head.leading, found, record.meta.get("provider"), path_of(record.url))
         self._remember(layout, tag, record.stem)
         endpoint = record.meta.get("endpoint")
+        options = read_options(layout)
+        breakpoints = _lived(_automatic(layout, breakpoints, history), options)
         step = Step(
             number=0,
             source=record.source,
@@ -129,14 +132,16 @@ class Reader(msgspec.Struct):
             system=system,
             history=history,
             params=params,
-            breakpoints=_automatic(layout, breakpoints, history),
-            reply=_settle_writes(reply, _automatic(layout, breakpoints, history)),
+            breakpoints=breakpoints,
+            reply=_settle_writes(reply, _asked_lifetimes(api, breakpoints, options)),
             meta=record.meta,
             bare_system=head.bare,
             attribution=head.line,
             drop_attribution=head.bare is not None and endpoint == FIRST_PARTY,
             leading=head.leading,
             previous_response=_text_member(layout, "previous_response_id"),
+            asked_ttl_s=options.ttl_s,
+            explicit_marks=options.explicit,
             members=layout.members if layout.raw is record.body else None,
             sessions=_sessions(layout, record.meta),
             request_id=record.request_id,
@@ -381,6 +386,14 @@ def _automatic(layout: Layout, marks: tuple[Breakpoint, ...], history: Node) -> 
     return marks if any(m.section == "messages" and m.element == last.element for m in marks) else (*marks, last)
 
 
+def _lived(marks: tuple[Breakpoint, ...], options: CacheOptions) -> tuple[Breakpoint, ...]:
+    """The breakpoints with a lifetime each: one without its own has the request's, half an hour at least (OpenAI)."""
+    if all(mark.ttl_s for mark in marks):
+        return marks
+    asked = options.ttl_s or LIFETIMES_S["30m"]
+    return tuple(mark if mark.ttl_s else msgspec.structs.replace(mark, ttl_s=asked) for mark in marks)
+
+
 def _served_by(reply: Reply) -> Parameters:
     """The scope of a call whose body is not logged: the model that answered."""
     scope: dict[str, Json] = {"model": reply.model} if reply.model else {}
@@ -395,10 +408,21 @@ def _written_marks(reply: Reply) -> tuple[Breakpoint, ...]:
     return (Breakpoint("messages", 0, 0, 3600 if usage.cache_write_1h_tokens else 300),)
 
 
-def _settle_writes(reply: Reply, marks: tuple[Breakpoint, ...]) -> Reply:
-    """Writes reported without their lifetimes: one hour where every mark of the request says so, else 5 minutes."""
+_LONGER_S = (LIFETIMES_S["1h"], LIFETIMES_S["12h"])
+
+
+def _asked_lifetimes(api: Api, marks: tuple[Breakpoint, ...], options: CacheOptions) -> set[int]:
+    """The lifetimes of all that a request can write, in seconds."""
+    asked = {mark.ttl_s for mark in marks}
+    if api.provider == "openai" and not options.explicit:
+        asked.add(options.ttl_s or LIFETIMES_S["30m"])
+    return asked
+
+
+def _settle_writes(reply: Reply, asked: set[int]) -> Reply:
+    """Writes reported without their lifetimes: the longer one where the whole request asks for it, else the shorter."""
     usage = reply.usage
-    if usage is None or usage.write_split or not marks or any(mark.ttl_s != 3600 for mark in marks):
+    if usage is None or usage.write_split or not asked or any(ttl not in _LONGER_S for ttl in asked):
         return reply
     hour = msgspec.structs.replace(usage, cache_write_5m_tokens=0, cache_write_1h_tokens=usage.cache_write_tokens)
     return msgspec.structs.replace(reply, usage=hour)
