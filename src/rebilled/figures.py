@@ -80,9 +80,9 @@ def cached_range(step: Step) -> tuple[int, Breakpoint | None]:
 
 
 def compare(before: Prompt, after: Prompt, *, starts: bool) -> Figures | None:
-    """The figures of a step against the one it is compared with; None where either reports no usage."""
+    """The figures of a step against the one it is compared with; None where usage or cache reads are not reported."""
     mine, theirs = before.step.left_usage, after.step.prompt_usage
-    if mine is None or theirs is None:
+    if mine is None or theirs is None or not theirs.reads_reported:
         return None
     policy = policy_for(after.step)
     range_bytes, mark = cached_range(before.step)

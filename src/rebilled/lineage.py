@@ -318,11 +318,22 @@ def side_by_side(earlier: Step, step: Step) -> bool:
         return False
     if step.started_at is None or earlier.started_at is None:
         return False
-    answered = earlier.first_token_at if earlier.first_token_at is not None else earlier.started_at + VISIBLE_AFTER_S
-    if step.started_at >= answered:
+    answered = answered_at(earlier)
+    if answered is None or step.started_at >= answered:
         return False
     mine = {ident for message in step.history.messages() for ident in message.ids}
     return not any(ident in mine for message in earlier.history.messages() for ident in message.ids)
+
+
+def answered_at(step: Step) -> float | None:
+    """When the first byte of a step's response came, from which on its entry can be read; None without times.
+
+    Where the log does not say it, a second after the start, or at the response's end where that came sooner.
+    """
+    if step.first_token_at is not None or step.started_at is None:
+        return step.first_token_at
+    guess = step.started_at + VISIBLE_AFTER_S
+    return guess if step.ended_at is None else max(step.started_at, min(guess, step.ended_at))
 
 
 def user_of(node: Node) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from rebilled.errors import RecordError
+from rebilled.marks import asked_lifetimes, automatic_mark, section_marks, settle_writes, shift_system, with_lifetimes
 from rebilled.model import (
     Breakpoint,
     Json,
@@ -21,14 +22,13 @@ from rebilled.model import (
     Usage,
 )
 from rebilled.providers import APIS, find_api
-from rebilled.providers.api import Api, dig, text_at
-from rebilled.providers.content import LIFETIMES_S, MARK_KEY
+from rebilled.providers.api import Api, text_at
 from rebilled.providers.elements import Elements
 from rebilled.providers.faults import odd_counters
 from rebilled.providers.hosts import provider_of
-from rebilled.providers.options import CacheOptions, read_options
+from rebilled.providers.options import read_options
 from rebilled.spans import Layout, parse_json
-from rebilled.trace import Trace, layout_of, resolve_chains
+from rebilled.trace import Trace, layout_of, resolve_chains, settle_reads
 
 _ANCHORS = 32
 _ANCHOR_BYTES = 48 << 20
@@ -96,6 +96,7 @@ class Reader(msgspec.Struct):
         for number, step in enumerate(self.trace.steps, 1):
             step.number = number
         resolve_chains(self.trace.steps)
+        settle_reads(self.trace.steps)
         return self.trace
 
     # ---- one record ------------------------------------------------------------------------------------------
@@ -113,13 +114,13 @@ class Reader(msgspec.Struct):
         history, found = self._messages(api, layout, root, head)
         tools = self._tools(api, layout)
         system = head.full
-        breakpoints = (*_section_marks("tools", tools), *_section_marks("system", system), *found)
+        breakpoints = (*section_marks("tools", tools), *section_marks("system", system), *found)
         params = self._parameters(api, layout, record.meta)
         tag = _Anchor(api, history, head.leading, found, record.meta.get("provider"), path_of(record.url))
         self._remember(layout, tag, record.stem)
         endpoint = record.meta.get("endpoint")
         options = read_options(layout)
-        breakpoints = _lived(_automatic(layout, breakpoints, history), options)
+        breakpoints = with_lifetimes(automatic_mark(layout, breakpoints, history, head.leading), options)
         step = Step(
             number=0,
             source=record.source,
@@ -133,7 +134,7 @@ class Reader(msgspec.Struct):
             history=history,
             params=params,
             breakpoints=breakpoints,
-            reply=_settle_writes(reply, _asked_lifetimes(api, breakpoints, options)),
+            reply=settle_writes(reply, asked_lifetimes(api, breakpoints, options)),
             meta=record.meta,
             bare_system=head.bare,
             attribution=head.line,
@@ -147,6 +148,7 @@ class Reader(msgspec.Struct):
             request_id=record.request_id,
             started_at=record.started_at,
             first_token_at=record.first_token_at,
+            ended_at=record.ended_at,
         )
         if step.drop_attribution:
             step.breakpoints = shift_system(step.breakpoints)
@@ -255,6 +257,7 @@ class Reader(msgspec.Struct):
             request_id=record.request_id,
             started_at=record.started_at,
             first_token_at=record.first_token_at,
+            ended_at=record.ended_at,
         )
 
 
@@ -359,41 +362,6 @@ def _sessions(layout: Layout, meta: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in found if isinstance(value, str) and value))
 
 
-def _section_marks(name: str, section: Section) -> tuple[Breakpoint, ...]:
-    place = "tools" if name == "tools" else "system"
-    return tuple(Breakpoint(place, mark.block, 0, mark.ttl_s) for mark in section.marks)  # type: ignore[arg-type]
-
-
-def shift_system(marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
-    """The breakpoints once the first system entry is no part of the prompt."""
-    moved = []
-    for mark in marks:
-        if mark.section != "system":
-            moved.append(mark)
-        elif mark.element > 0:
-            moved.append(msgspec.structs.replace(mark, element=mark.element - 1))
-    return tuple(moved)
-
-
-def _automatic(layout: Layout, marks: tuple[Breakpoint, ...], history: Node) -> tuple[Breakpoint, ...]:
-    """Anthropic's top-level `cache_control`: a breakpoint on the last block (prompt-caching page, 2026-08-21)."""
-    raw = layout.value(MARK_KEY)
-    if raw is None or raw == b"null" or history.message is None:
-        return marks
-    ttl = 3600 if dig(parse_json(raw), "ttl") == "1h" else 300
-    leading = layout.tag.leading if isinstance(layout.tag, _Anchor) else 0
-    last = Breakpoint("messages", leading + history.depth - 1, max(0, len(history.message.blocks) - 1), ttl)
-    return marks if any(m.section == "messages" and m.element == last.element for m in marks) else (*marks, last)
-
-
-def _lived(marks: tuple[Breakpoint, ...], options: CacheOptions) -> tuple[Breakpoint, ...]:
-    """The breakpoints with a lifetime each: one without its own has the request's, half an hour at least (OpenAI)."""
-    if all(mark.ttl_s for mark in marks):
-        return marks
-    asked = options.ttl_s or LIFETIMES_S["30m"]
-    return tuple(mark if mark.ttl_s else msgspec.structs.replace(mark, ttl_s=asked) for mark in marks)
-
-
 def _served_by(reply: Reply) -> Parameters:
     """The scope of a call whose body is not logged: the model that answered."""
     scope: dict[str, Json] = {"model": reply.model} if reply.model else {}
@@ -406,26 +374,6 @@ def _written_marks(reply: Reply) -> tuple[Breakpoint, ...]:
     if usage is None or not usage.cache_write_tokens:
         return ()
     return (Breakpoint("messages", 0, 0, 3600 if usage.cache_write_1h_tokens else 300),)
-
-
-_LONGER_S = (LIFETIMES_S["1h"], LIFETIMES_S["12h"])
-
-
-def _asked_lifetimes(api: Api, marks: tuple[Breakpoint, ...], options: CacheOptions) -> set[int]:
-    """The lifetimes of all that a request can write, in seconds."""
-    asked = {mark.ttl_s for mark in marks}
-    if api.provider == "openai" and not options.explicit:
-        asked.add(options.ttl_s or LIFETIMES_S["30m"])
-    return asked
-
-
-def _settle_writes(reply: Reply, asked: set[int]) -> Reply:
-    """Writes reported without their lifetimes: the longer one where the whole request asks for it, else the shorter."""
-    usage = reply.usage
-    if usage is None or usage.write_split or not asked or any(ttl not in _LONGER_S for ttl in asked):
-        return reply
-    hour = msgspec.structs.replace(usage, cache_write_5m_tokens=0, cache_write_1h_tokens=usage.cache_write_tokens)
-    return msgspec.structs.replace(reply, usage=hour)
 
 
 def read_records(items: Iterable[Record | Skip]) -> Trace:
