@@ -170,7 +170,9 @@ def _generation(row: Row) -> str:
     grain, spacing = row["reported_grain_tokens"], row["entry_spacing_tokens"]
     rounded = "exact counts" if grain == 1 else f"counts in steps of {grain}, entries every {spacing:,} tokens"
     first = "all others" if version == "0.0" else f"from {version}"
-    return f"{first}: lifetime {_time(row['ttl_s'])}{longer}; {rounded}"
+    ends = row.get("lookback_message_ends")
+    back = f"; found at the latest end of a message, the {ends} before it and explicit breakpoints" if ends else ""
+    return f"{first}: lifetime {_time(row['ttl_s'])}{longer}; {rounded}{back}"
 
 
 def _held(row: Row) -> str:

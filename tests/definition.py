@@ -13,6 +13,7 @@ from typing import Any
 from rebilled.normal import normal
 from rebilled.prompt import texts_of
 
+MARKS = ("cache_control", "prompt_cache_breakpoint")
 FREE = {"input_schema", "parameters", "inputSchema", "input", "arguments", "args", "response", "json"}
 SCOPE = (
     "model",
@@ -74,7 +75,7 @@ def is_point(value: Any) -> bool:
 def bare(value: Any) -> Any:
     """Without cache marks."""
     if isinstance(value, dict):
-        return {key: bare(item) for key, item in value.items() if key != "cache_control"}
+        return {key: bare(item) for key, item in value.items() if key not in MARKS}
     if isinstance(value, list):
         return [bare(item) for item in value if not is_point(item)]
     return value

@@ -16,10 +16,11 @@ from rebilled.errors import RecordError
 from rebilled.formats import Input, find_inputs, read_input
 from rebilled.formats.bundle import member_size, shut
 from rebilled.lineage import Lineage, Link
+from rebilled.marks import shift_system
 from rebilled.model import Finding, ProbeMatch, Record, Skip, Step, StepResult, Verdict
 from rebilled.parallel import beside, read_in_halves, two_can_work
 from rebilled.prompt import Prompt
-from rebilled.reader import Reader, shift_system
+from rebilled.reader import Reader
 from rebilled.shared import Texts
 from rebilled.trace import Trace
 
@@ -279,7 +280,7 @@ class Judge(msgspec.Struct):
         except RecordError as error:
             self.trace.skipped.append(Skip(step.source.path, step.source.line, error.reason, error.detail))
             found = Verdict("RB000", "none", "none", 0, explanation=f"Not judged: {error.detail}.")
-        found = weighed(found, read_diagnosis(step.reply.diagnosis))
+        found = weighed(found, read_diagnosis(step.reply.diagnosis), step.reply.changed)
         if found.group in (11, 12) and "prompt_cache_key" not in step.params.routing:
             self.unkeyed[step.api, step.tools.digest, step.sent_system.digest] += 1
         return found

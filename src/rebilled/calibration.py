@@ -78,7 +78,7 @@ class Fitness(msgspec.Struct, frozen=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Steps that cannot be compared: no usage or no body in the log, or nothing to continue in the recording."""
+    """Steps that cannot be compared: no usage, reads or body in the log, or nothing to continue in the recording."""
 
     no_usage: int = 0
     no_body: int = 0
@@ -151,7 +151,7 @@ def calibrate(
 
 def _lack(result: StepResult) -> str:
     """Why a step cannot be compared; empty where it can."""
-    if result.step.usage is None:
+    if result.step.usage is None or not result.step.usage.reads_reported:
         return "no_usage"
     if not result.step.has_body:
         return "no_body"

@@ -7,12 +7,12 @@ the place, and neither replaces the byte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
-from rebilled.model import Confidence, Json, Verdict
+from rebilled.model import Confidence, Json, Transformation, Verdict
 
 AGREEING: Final[Mapping[str, frozenset[str]]] = {
     "model_changed": frozenset({"model_changed"}),
@@ -89,9 +89,19 @@ def agrees(found: Diagnosis, verdict: Verdict) -> bool | None:
     return verdict.cause in causes if causes is not None else None
 
 
-def weighed(verdict: Verdict, found: Diagnosis | None) -> Verdict:
-    """The verdict with its confidence raised or lowered by what the provider said; everything else stays."""
+def dropped(changed: Iterable[Transformation]) -> list[Transformation]:
+    """The blocks that the provider took out of the prompt; such as it only found fault with are left in it."""
+    return [one for one in changed if one.type == "thinking_dropped"]
+
+
+def weighed(verdict: Verdict, found: Diagnosis | None, changed: Iterable[Transformation] = ()) -> Verdict:
+    """The verdict with its confidence raised or lowered by what the provider said; everything else stays.
+
+    changed: what it says it did to the input: dropped thinking agrees with a verdict on dropped reasoning.
+    """
     told = agrees(found, verdict) if found is not None else None
+    if told is None and verdict.cause == "reasoning_dropped" and dropped(changed):
+        told = True
     if told is None or verdict.confidence is None:
         return verdict
     confidence = (_RAISED if told else _LOWERED).get(verdict.confidence, verdict.confidence)

@@ -238,7 +238,7 @@ class Fronts(msgspec.Struct):
             spot = self.spot(step, engine, mark)
             if spot is not None:
                 found[spot.order] = spot
-        implicit = next(self._eligible(step, engine, step.history), None)
+        implicit = None if step.explicit_marks else next(self._eligible(step, engine, step.history), None)
         if implicit is not None:
             found.setdefault(implicit.order, implicit)
         return [found[order] for order in sorted(found)]
@@ -246,6 +246,8 @@ class Fronts(msgspec.Struct):
     def ends_back(self, step: Step, engine: Engine, mark: Spot) -> Iterator[Spot]:
         """A spot, and the eligible message ends in front of it, nearest first."""
         yield mark
+        if step.explicit_marks:
+            return
         if mark.order[0] == 2 and mark.place.node is not None and mark.place.node.parent is not None:
             yield from self._eligible(step, engine, mark.place.node.parent)
 

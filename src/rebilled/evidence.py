@@ -17,7 +17,7 @@ from rebilled.diff import (
     shared_scope,
 )
 from rebilled.figures import Figures, compare, position
-from rebilled.lineage import VISIBLE_AFTER_S, Lineage, entry_tokens, last_mark, lifetime
+from rebilled.lineage import Lineage, answered_at, entry_tokens, last_mark, lifetime
 from rebilled.model import Breakpoint, Divergence, Json, SectionName, Step, Usage
 from rebilled.placement import last_entry
 from rebilled.prompt import Item, Loader, Prompt, content_of, texts_of
@@ -79,6 +79,11 @@ class Evidence:
     def usage(self) -> Usage | None:
         """The reported tokens of the judged step's prompt."""
         return self.step.prompt_usage
+
+    @property
+    def reads_untold(self) -> bool:
+        """Whether the provider does not say how much of this step was read from the cache."""
+        return self.usage is not None and not self.usage.reads_reported
 
     @cached_property
     def figures(self) -> Figures | None:
@@ -290,10 +295,8 @@ class Evidence:
         """How long before the first byte of the compared step's response this step started; None without times."""
         if self.compared is None or self.step.started_at is None or self.compared.started_at is None:
             return None
-        visible = self.compared.first_token_at
-        if visible is None:
-            visible = self.compared.started_at + VISIBLE_AFTER_S
-        return visible - self.step.started_at
+        visible = answered_at(self.compared)
+        return visible - self.step.started_at if visible is not None else None
 
     @cached_property
     def read_before(self) -> bool:

@@ -57,8 +57,18 @@ def cached_tokens(step: Step) -> int:
         return 0
     if usage.writes_reported:
         return usage.cache_read_tokens + usage.cache_write_tokens
+    if not opted_in(step):
+        return usage.cache_read_tokens
     grain = policy_for(step).grain_tokens
     return usage.input_tokens // grain * grain
+
+
+def opted_in(step: Step) -> bool:
+    """Whether a request carries that without which its provider caches nothing: a parameter, or a breakpoint."""
+    policy = policy_for(step)
+    if step.explicit_marks and policy.needs_marks:
+        return bool(step.breakpoints)
+    return not policy.opt_in or policy.opt_in in step.params.routing
 
 
 def cached_range(step: Step) -> tuple[int, Breakpoint | None]:
@@ -70,9 +80,9 @@ def cached_range(step: Step) -> tuple[int, Breakpoint | None]:
 
 
 def compare(before: Prompt, after: Prompt, *, starts: bool) -> Figures | None:
-    """The figures of a step against the one it is compared with; None where either reports no usage."""
+    """The figures of a step against the one it is compared with; None where usage or cache reads are not reported."""
     mine, theirs = before.step.left_usage, after.step.prompt_usage
-    if mine is None or theirs is None:
+    if mine is None or theirs is None or not theirs.reads_reported:
         return None
     policy = policy_for(after.step)
     range_bytes, mark = cached_range(before.step)

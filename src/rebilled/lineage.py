@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from rebilled.model import Breakpoint, Node, Step
-from rebilled.providers.policy import policy_for
+from rebilled.providers.policy import Policy, policy_for
 
 _SHORTEST_PREFIX = 1000
 _MOST_FRONTS = 256
@@ -318,11 +318,22 @@ def side_by_side(earlier: Step, step: Step) -> bool:
         return False
     if step.started_at is None or earlier.started_at is None:
         return False
-    answered = earlier.first_token_at if earlier.first_token_at is not None else earlier.started_at + VISIBLE_AFTER_S
-    if step.started_at >= answered:
+    answered = answered_at(earlier)
+    if answered is None or step.started_at >= answered:
         return False
     mine = {ident for message in step.history.messages() for ident in message.ids}
     return not any(ident in mine for message in earlier.history.messages() for ident in message.ids)
+
+
+def answered_at(step: Step) -> float | None:
+    """When the first byte of a step's response came, from which on its entry can be read; None without times.
+
+    Where the log does not say it, a second after the start, or at the response's end where that came sooner.
+    """
+    if step.first_token_at is not None or step.started_at is None:
+        return step.first_token_at
+    guess = step.started_at + VISIBLE_AFTER_S
+    return guess if step.ended_at is None else max(step.started_at, min(guess, step.ended_at))
 
 
 def user_of(node: Node) -> bytes:
@@ -349,7 +360,17 @@ def lifetime(step: Step, mark: Breakpoint | None) -> float | None:
     policy = policy_for(step)
     if policy.needs_marks:
         return float(mark.ttl_s) if mark is not None else None
-    return policy.ttl_s
+    return _automatic_lifetime(step, policy)
+
+
+def _automatic_lifetime(step: Step, policy: Policy) -> float | None:
+    """The lifetime of entries that the provider chooses: as was billed, else as the request asks, else as published."""
+    if policy.ttl_s is None or policy.long_ttl_s is None:
+        return policy.ttl_s if step.asked_ttl_s is None or policy.ttl_s is None else min(policy.ttl_s, step.asked_ttl_s)
+    usage = step.left_usage
+    if usage is not None and usage.cache_write_tokens and usage.write_split:
+        return policy.long_ttl_s if usage.cache_write_1h_tokens else policy.ttl_s
+    return min(max(step.asked_ttl_s or 0.0, policy.ttl_s), policy.long_ttl_s)
 
 
 def prefix_bytes(step: Step, mark: Breakpoint | None) -> int:

@@ -71,6 +71,7 @@ class Usage(msgspec.Struct, frozen=True):
 
     write_split: False when the 5m/1h split of the writes was not reported and comes from the request's marks.
     writes_reported: False when the provider reports no write figure at all (writing costs nothing there).
+    reads_reported: False when it does not say what was read, so that the read counts as 0 without being known.
     """
 
     input_tokens: int
@@ -82,6 +83,7 @@ class Usage(msgspec.Struct, frozen=True):
     output_tokens: int = 0
     write_split: bool = True
     writes_reported: bool = True
+    reads_reported: bool = True
 
     def plus(self, other: Usage, sign: int = 1) -> Usage:
         """The sum of two usages, or their difference with sign -1."""
@@ -95,7 +97,16 @@ class Usage(msgspec.Struct, frozen=True):
             output_tokens=self.output_tokens + sign * other.output_tokens,
             write_split=self.write_split and other.write_split,
             writes_reported=self.writes_reported,
+            reads_reported=self.reads_reported,
         )
+
+
+class Transformation(msgspec.Struct, frozen=True):
+    """What the provider did to a block of the input before the model saw it: its kind, the block, and why."""
+
+    type: str
+    path: str
+    reason: str
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -105,6 +116,8 @@ class Reply(msgspec.Struct, frozen=True):
     prompt read and wrote, and `last` what it left behind; None where they are the usage itself. others: calls billed
     along with it, by model: advisor answers and compactions; they are part of `usage`. rounds: how often the provider
     ran its own tools within the call, None where that is not logged. odd: counters that cannot be true, read as 0.
+    credit: what became of a fallback credit, `redeemed` or why not. changed: blocks of the input that the provider
+    changed. charged_usd: the dollars that the provider itself says the call cost.
     """
 
     usage: Usage | None = None
@@ -120,6 +133,9 @@ class Reply(msgspec.Struct, frozen=True):
     others: tuple[tuple[str, Usage], ...] = ()
     rounds: int | None = None
     odd: tuple[str, ...] = ()
+    credit: str | None = None
+    changed: tuple[Transformation, ...] = ()
+    charged_usd: float | None = None
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -252,6 +268,7 @@ class Step(msgspec.Struct):
     says that it is the one that counts. leading: logged messages that belong to the system section.
     previous_response: the response that this request goes on from, so that the provider holds what stands before;
     chained: how many messages of the history were taken over from there, -1 where that response is not in the trace.
+    asked_ttl_s: the lifetime that the request asks for as a whole; explicit_marks: only its own breakpoints count.
     members: where each member of the body stands in it, None where its text was printed anew.
     """
 
@@ -275,11 +292,14 @@ class Step(msgspec.Struct):
     leading: int = 0
     previous_response: str | None = None
     chained: int = 0
+    asked_ttl_s: float | None = None
+    explicit_marks: bool = False
     members: Mapping[str, tuple[int, int]] | None = None
     sessions: tuple[str, ...] = ()
     request_id: str | None = None
     started_at: float | None = None
     first_token_at: float | None = None
+    ended_at: float | None = None
     run_id: str = ""
     compare_to: int | None = None
 

@@ -68,7 +68,7 @@ def _is_text(value: Json) -> bool:
         isinstance(value, dict)
         and isinstance(value.get("text"), str)
         and value.get("type", "text") in _TEXT_TYPES
-        and set(value) <= {"type", "text", "annotations", "logprobs", "cache_control"}
+        and set(value) <= {"type", "text", "annotations", "logprobs", "cache_control", "prompt_cache_breakpoint"}
         and not value.get("annotations")
     )
 

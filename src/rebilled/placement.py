@@ -7,6 +7,8 @@ from rebilled.model import Block, Breakpoint, Step
 from rebilled.providers.policy import policy_for
 
 _RUNS = {"tool_use": "use", "toolUse": "use", "tool_result": "result", "toolResult": "result"}
+_TOOL_ROLES = ("tool", "function_call_output", "custom_tool_call_output")
+_FIRST_LOOKED_UP, _LATEST_LOOKED_UP = 2, 50
 Position = tuple[int, int, int]
 _RANKS = {"tools": 0, "system": 1, "messages": 2}
 
@@ -18,7 +20,8 @@ def position_of(mark: Breakpoint) -> Position:
 
 def ttls(step: Step) -> list[str]:
     """The lifetimes that a step's marks ask for, each once, shortest first."""
-    return ["1 h" if ttl == 3600 else f"{ttl // 60} min" for ttl in sorted({mark.ttl_s for mark in step.breakpoints})]
+    asked = sorted({mark.ttl_s for mark in step.breakpoints})
+    return [f"{ttl // 3600} h" if ttl % 3600 == 0 else f"{ttl // 60} min" for ttl in asked]
 
 
 def tier_changed(before: Step, after: Step) -> bool:
@@ -33,9 +36,56 @@ def tier_changed(before: Step, after: Step) -> bool:
 
 
 def last_entry(step: Step, shared: Position) -> Breakpoint | None:
-    """The last breakpoint of a step that ends before a position, None where there is none."""
-    marks = [mark for mark in step.breakpoints if position_of(mark) < shared]
+    """The last entry of a step that ends before a position, None where there is none."""
+    marks = [mark for mark in written_marks(step) if position_of(mark) < shared]
     return max(marks, key=position_of, default=None)
+
+
+def written_marks(step: Step) -> list[Breakpoint]:
+    """The breakpoints at which a call writes: all, but of more than the provider takes only the latest.
+
+    OpenAI writes four, its own one among them where a request leaves that on (openai 3.57.0, 2026-11-30). Anthropic
+    refuses a request with more.
+    """
+    policy = policy_for(step)
+    most = policy.max_breakpoints - (policy.marks == "either" and not policy.needs_marks)
+    marks = sorted(step.breakpoints, key=position_of)
+    return marks[-most:] if policy.max_breakpoints else marks
+
+
+def left_behind(before: Step, after: Step, shared: Position) -> str | None:
+    """Why a request that only looks at its own breakpoints cannot find an entry; None where it can, or none is there.
+
+    OpenAI looks up the breakpoints that a request carries, the first two and the latest fifty, and never in between
+    (developers.openai.com prompt caching, 2026-09-20).
+    """
+    if not before.explicit_marks and not before.breakpoints:
+        return (
+            "The request switched to explicit breakpoints only: the entries at the ends of messages, which the "
+            "provider had chosen, are looked up no longer."
+        )
+    marks = sorted(map(position_of, after.breakpoints))
+    looked_up = {*marks[:_FIRST_LOOKED_UP], *marks[-_LATEST_LOOKED_UP:]}
+    entries = {position_of(mark) for mark in written_marks(before) if position_of(mark) < shared}
+    if not entries or looked_up & entries:
+        return None
+    return (
+        "None of this request's breakpoints stands where an entry of the earlier one ends; with explicit breakpoints "
+        "nothing in between is looked up."
+    )
+
+
+def ends_since(before: Step, after: Step) -> int:
+    """How many ends of messages at which OpenAI may look stand behind a step that another one goes on from.
+
+    They are the ends of user messages and of the last tool response of a group (its guide, 2026-09-20).
+    """
+    count, follows = 0, False
+    for message in reversed(after.history.messages(before.history.depth)):
+        answers = message.role in _TOOL_ROLES
+        count += message.role == "user" or (answers and not follows)
+        follows = answers
+    return count
 
 
 def nearest_mark(step: Step, entry: Breakpoint) -> int | None:

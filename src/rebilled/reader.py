@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from rebilled.errors import RecordError
+from rebilled.marks import asked_lifetimes, automatic_mark, section_marks, settle_writes, shift_system, with_lifetimes
 from rebilled.model import (
     Breakpoint,
     Json,
@@ -21,13 +22,13 @@ from rebilled.model import (
     Usage,
 )
 from rebilled.providers import APIS, find_api
-from rebilled.providers.api import Api, dig, text_at
-from rebilled.providers.content import MARK_KEY
+from rebilled.providers.api import Api, text_at
 from rebilled.providers.elements import Elements
 from rebilled.providers.faults import odd_counters
 from rebilled.providers.hosts import provider_of
+from rebilled.providers.options import read_options
 from rebilled.spans import Layout, parse_json
-from rebilled.trace import Trace, layout_of, resolve_chains
+from rebilled.trace import Trace, layout_of, resolve_chains, settle_reads
 
 _ANCHORS = 32
 _ANCHOR_BYTES = 48 << 20
@@ -95,6 +96,7 @@ class Reader(msgspec.Struct):
         for number, step in enumerate(self.trace.steps, 1):
             step.number = number
         resolve_chains(self.trace.steps)
+        settle_reads(self.trace.steps)
         return self.trace
 
     # ---- one record ------------------------------------------------------------------------------------------
@@ -112,11 +114,13 @@ class Reader(msgspec.Struct):
         history, found = self._messages(api, layout, root, head)
         tools = self._tools(api, layout)
         system = head.full
-        breakpoints = (*_section_marks("tools", tools), *_section_marks("system", system), *found)
+        breakpoints = (*section_marks("tools", tools), *section_marks("system", system), *found)
         params = self._parameters(api, layout, record.meta)
         tag = _Anchor(api, history, head.leading, found, record.meta.get("provider"), path_of(record.url))
         self._remember(layout, tag, record.stem)
         endpoint = record.meta.get("endpoint")
+        options = read_options(layout)
+        breakpoints = with_lifetimes(automatic_mark(layout, breakpoints, history, head.leading), options)
         step = Step(
             number=0,
             source=record.source,
@@ -129,19 +133,22 @@ class Reader(msgspec.Struct):
             system=system,
             history=history,
             params=params,
-            breakpoints=_automatic(layout, breakpoints, history),
-            reply=_settle_writes(reply, _automatic(layout, breakpoints, history)),
+            breakpoints=breakpoints,
+            reply=settle_writes(reply, asked_lifetimes(api, breakpoints, options)),
             meta=record.meta,
             bare_system=head.bare,
             attribution=head.line,
             drop_attribution=head.bare is not None and endpoint == FIRST_PARTY,
             leading=head.leading,
             previous_response=_text_member(layout, "previous_response_id"),
+            asked_ttl_s=options.ttl_s,
+            explicit_marks=options.explicit,
             members=layout.members if layout.raw is record.body else None,
             sessions=_sessions(layout, record.meta),
             request_id=record.request_id,
             started_at=record.started_at,
             first_token_at=record.first_token_at,
+            ended_at=record.ended_at,
         )
         if step.drop_attribution:
             step.breakpoints = shift_system(step.breakpoints)
@@ -250,6 +257,7 @@ class Reader(msgspec.Struct):
             request_id=record.request_id,
             started_at=record.started_at,
             first_token_at=record.first_token_at,
+            ended_at=record.ended_at,
         )
 
 
@@ -354,33 +362,6 @@ def _sessions(layout: Layout, meta: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in found if isinstance(value, str) and value))
 
 
-def _section_marks(name: str, section: Section) -> tuple[Breakpoint, ...]:
-    place = "tools" if name == "tools" else "system"
-    return tuple(Breakpoint(place, mark.block, 0, mark.ttl_s) for mark in section.marks)  # type: ignore[arg-type]
-
-
-def shift_system(marks: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
-    """The breakpoints once the first system entry is no part of the prompt."""
-    moved = []
-    for mark in marks:
-        if mark.section != "system":
-            moved.append(mark)
-        elif mark.element > 0:
-            moved.append(msgspec.structs.replace(mark, element=mark.element - 1))
-    return tuple(moved)
-
-
-def _automatic(layout: Layout, marks: tuple[Breakpoint, ...], history: Node) -> tuple[Breakpoint, ...]:
-    """Anthropic's top-level `cache_control`: a breakpoint on the last block (prompt-caching page, 2026-08-21)."""
-    raw = layout.value(MARK_KEY)
-    if raw is None or raw == b"null" or history.message is None:
-        return marks
-    ttl = 3600 if dig(parse_json(raw), "ttl") == "1h" else 300
-    leading = layout.tag.leading if isinstance(layout.tag, _Anchor) else 0
-    last = Breakpoint("messages", leading + history.depth - 1, max(0, len(history.message.blocks) - 1), ttl)
-    return marks if any(m.section == "messages" and m.element == last.element for m in marks) else (*marks, last)
-
-
 def _served_by(reply: Reply) -> Parameters:
     """The scope of a call whose body is not logged: the model that answered."""
     scope: dict[str, Json] = {"model": reply.model} if reply.model else {}
@@ -393,15 +374,6 @@ def _written_marks(reply: Reply) -> tuple[Breakpoint, ...]:
     if usage is None or not usage.cache_write_tokens:
         return ()
     return (Breakpoint("messages", 0, 0, 3600 if usage.cache_write_1h_tokens else 300),)
-
-
-def _settle_writes(reply: Reply, marks: tuple[Breakpoint, ...]) -> Reply:
-    """Writes reported without their lifetimes: one hour where every mark of the request says so, else 5 minutes."""
-    usage = reply.usage
-    if usage is None or usage.write_split or not marks or any(mark.ttl_s != 3600 for mark in marks):
-        return reply
-    hour = msgspec.structs.replace(usage, cache_write_5m_tokens=0, cache_write_1h_tokens=usage.cache_write_tokens)
-    return msgspec.structs.replace(reply, usage=hour)
 
 
 def read_records(items: Iterable[Record | Skip]) -> Trace:

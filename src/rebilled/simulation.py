@@ -99,7 +99,8 @@ class Simulator(msgspec.Struct):
             outcome = msgspec.structs.replace(outcome, estimated=True)
         call.remember()
         if not estimated:
-            self._learn(call, step.usage if self.learn else None, outcome)
+            told = self.learn and step.usage is not None and step.usage.reads_reported
+            self._learn(call, step.usage if told else None, outcome)
         return outcome
 
     def live(self, entry: Entry, step: Step) -> bool:

@@ -174,7 +174,7 @@ def _unmarked(value: Any) -> Any:
     """An element without the cache marks on itself and on its content blocks."""
     if not isinstance(value, Mapping):
         return value
-    kept = {key: item for key, item in value.items() if key != "cache_control"}
+    kept = {key: item for key, item in value.items() if key not in ("cache_control", "prompt_cache_breakpoint")}
     for key in ("content", "parts"):
         if isinstance(kept.get(key), (list, tuple)):
             kept[key] = [_unmarked(item) for item in kept[key] if not _is_point(item)]

@@ -84,6 +84,26 @@ class Trace(msgspec.Struct):
         return self.steps[number - 1]
 
 
+def settle_reads(steps: Iterable[Step]) -> None:
+    """Where a server tells its cache reads at some calls only, silence at the others means that nothing was read.
+
+    vLLM with --enable-prompt-tokens-details leaves the details out where nothing was read; without it, everywhere.
+    """
+    telling: set[tuple[str, str, str]] = set()
+    silent: list[tuple[tuple[str, str, str], Step]] = []
+    for step in steps:
+        usage = step.reply.usage
+        server = (step.provider, step.model, str(step.meta.get("endpoint")))
+        if usage is not None and usage.reads_reported:
+            telling.add(server)
+        elif usage is not None:
+            silent.append((server, step))
+    for server, step in silent:
+        if server in telling and step.reply.usage is not None:
+            usage = msgspec.structs.replace(step.reply.usage, reads_reported=True)
+            step.reply = msgspec.structs.replace(step.reply, usage=usage)
+
+
 def resolve_chains(steps: list[Step]) -> None:
     """Give requests that go on from an earlier response the history that the provider holds for them.
 

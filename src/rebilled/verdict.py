@@ -15,6 +15,8 @@ from rebilled.formats.credentials import scrub_text
 from rebilled.model import Confidence, Divergence, Verdict
 
 CONTENT_GROUPS = range(4, 9)
+READS_UNTOLD = "the provider does not say how much of this step was read from the cache."
+USAGE_UNTOLD = "The log reports no usage for this step"
 _ONE_EACH = (3, 5, 6, 8)
 """Groups of which only the first cause that applies is named; of the others all that do."""
 
@@ -42,7 +44,7 @@ def judge(evidence: Evidence) -> Verdict:
         return _by_usage_alone(evidence)
     if -1 in (evidence.step.chained, evidence.compared.chained):
         return _verdict(evidence, named("none"), "It goes on from a response that is not in the trace: not judged.")
-    found = next(_applying(evidence, range(2, 3)), None)
+    found = None if evidence.reads_untold else next(_applying(evidence, range(2, 3)), None)
     if found is None:
         found = _beyond_gate(evidence)
     cause, told = found
@@ -52,6 +54,8 @@ def judge(evidence: Evidence) -> Verdict:
 def _by_usage_alone(evidence: Evidence) -> Verdict:
     """The verdict on a step whose body is not logged: time, model and lifetime can be told, what moved can not."""
     figures = evidence.figures
+    if evidence.reads_untold:
+        return _verdict(evidence, named("none"), f"Not judged: {READS_UNTOLD}")
     if figures is None or not figures.missed:
         return _verdict(evidence, named("none"), "All that the step before had in the cache was read.")
     for name in ("model_changed", "ttl_expired", "ttl_tier_changed", "body_not_logged"):
@@ -65,10 +69,8 @@ def _beyond_gate(evidence: Evidence) -> tuple[Cause, str]:
     figures = evidence.figures
     if figures is None:
         found = next(_applying(evidence, CONTENT_GROUPS), None)
-        return found or (
-            named("none"),
-            "The log reports no usage for this step; the request repeats the one it continues.",
-        )
+        untold = f"{READS_UNTOLD.capitalize()} The" if evidence.reads_untold else f"{USAGE_UNTOLD}; the"
+        return found or (named("none"), f"{untold} request repeats the one it continues.")
     if not figures.missed:
         return _nothing_lost(evidence)
     found = next(_applying(evidence, range(3, 12)), None)

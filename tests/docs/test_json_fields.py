@@ -85,6 +85,7 @@ def diagnosed(folder: Path) -> Path:
         "model": "claude-sonnet-5",
         "usage": {"input_tokens": 11, "output_tokens": 2},
         "diagnostics": {"cache_miss_reason": reason},
+        "input_transformations": [{"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "x"}],
     }
     path = folder / "diagnosed.jsonl"
     path.write_text(json.dumps({"request": request, "response": response}) + "\n", encoding="utf-8")

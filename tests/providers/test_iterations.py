@@ -109,3 +109,70 @@ def test_a_stream_whose_prompt_ran_once_is_its_own_first_run() -> None:
     reply = read_reply(None, streamed(start, {**start, "output_tokens": 80}))
     assert reply.first is None
     assert reply.last is None
+
+
+# ---- a model that declined, and another that answered --------------------------------------------------------------
+
+
+def test_what_a_declined_model_ran_is_billed_at_its_own_rates_and_is_no_part_of_the_prompt() -> None:
+    said = response(
+        iteration("message", 0, 500, 5, 2, model="claude-fable-5-1"),
+        iteration("fallback_message", 300, 200, 5, 40, model="claude-opus-5"),
+        read=300,
+        write=700,
+        uncached=10,
+        output=42,
+    )
+    reply = read_reply(said, ())
+    assert reply.usage is not None
+    assert reply.usage.input_tokens == 1010
+    assert [model for model, _ in reply.others] == ["claude-fable-5-1"]
+    own = own_usage(reply.usage, reply.others)
+    assert (own.cache_read_tokens, own.cache_write_tokens, own.output_tokens) == (300, 200, 40)
+    assert reply.first == reply.last
+    assert reply.first is not None
+    assert reply.first.cache_read_tokens == 300
+
+
+def test_earlier_runs_of_the_model_that_answered_stay_its_own() -> None:
+    said = response(
+        iteration("message", 300, 200, 5, 10, model="claude-opus-5"),
+        iteration("fallback_message", 500, 20, 5, 40, model="claude-opus-5"),
+        read=800,
+        write=220,
+        uncached=10,
+        output=50,
+    )
+    reply = read_reply(said, ())
+    assert reply.others == ()
+    assert reply.first is not None
+    assert (reply.first.cache_read_tokens, reply.last and reply.last.cache_read_tokens) == (300, 500)
+
+
+# ---- what was done to the input --------------------------------------------------------------------------------------
+
+
+DROPPED: Json = {"type": "thinking_dropped", "path": "messages.3.content.0", "reason": "model_binding_mismatch"}
+
+
+def test_what_the_api_did_to_the_input_is_read_from_the_message_and_from_the_end_of_a_stream() -> None:
+    usage: Json = {"input_tokens": 1, "output_tokens": 1}
+    whole = read_reply({"usage": usage, "input_transformations": [DROPPED]}, ())
+    start: Json = {"type": "message_start", "message": {"usage": usage, "input_transformations": []}}
+    streamed_reply = read_reply(
+        None, [start, {"type": "message_delta", "usage": {}, "input_transformations": [DROPPED]}]
+    )
+    for reply in (whole, streamed_reply):
+        (one,) = reply.changed
+        assert (one.type, one.path, one.reason) == (
+            "thinking_dropped",
+            "messages.3.content.0",
+            "model_binding_mismatch",
+        )
+
+
+def test_a_list_that_is_none_and_entries_that_are_none_change_nothing() -> None:
+    odds: list[Json] = [None, "x", [3, {"path": "messages.1.content.0"}], []]
+    for odd in odds:
+        said: Json = {"usage": {"input_tokens": 1, "output_tokens": 1}, "input_transformations": odd}
+        assert read_reply(said, ()).changed == ()

@@ -169,13 +169,31 @@ def test_the_top_level_of_a_call_that_ran_several_times_is_no_prompts_size() -> 
     assert (reply.first.input_tokens, reply.last.input_tokens) == (1005, 1105)
 
 
-def test_a_redeemed_fallback_credit_reads_what_nobody_wrote_and_is_taken_as_told() -> None:
-    assert kinds(messages_usage(cache_read_input_tokens=5000, fallback_credit={"status": "redeemed"})) == (
-        10,
-        5000,
-        0,
-        1,
-    )
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ({"type": "redeemed"}, "redeemed"),
+        ({"type": "not_applied", "reason": "expired"}, "not_applied: expired"),
+        ("redeemed", "redeemed"),
+        (None, None),
+        (7, None),
+    ],
+)
+def test_a_redeemed_fallback_credit_reads_what_nobody_wrote_and_is_taken_as_told(
+    status: Json, told: str | None
+) -> None:
+    counters: dict[str, Json] = {"input_tokens": 10, "cache_read_input_tokens": 5000, "output_tokens": 1}
+    reply = api_called(ANTHROPIC).read_reply({"usage": {**counters, "fallback_credit": {"status": status}}}, ())
+    assert reply.usage is not None
+    assert kinds(reply.usage) == (10, 5000, 0, 1)
+    assert reply.credit == told
+
+
+def test_the_credit_of_a_stream_stands_in_its_last_counters() -> None:
+    start: Json = {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 3, "output_tokens": 1}}}
+    last: Json = {"output_tokens": 9, "fallback_credit": {"status": {"type": "redeemed"}}}
+    reply = api_called(ANTHROPIC).read_reply(None, [start, {"type": "message_delta", "usage": last}])
+    assert reply.credit == "redeemed"
 
 
 # ---- minima, lookback, lifetimes -----------------------------------------------------------------------------------

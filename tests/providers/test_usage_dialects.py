@@ -356,18 +356,55 @@ def test_hour_writes_that_litellm_passes_on_are_kept_apart() -> None:
 
 @pytest.mark.parametrize(
     ("details", "told"),
-    [({"cached_tokens": 5}, False), ({"cached_tokens": 5, "cache_write_tokens": 0}, True), ({}, False), (None, True)],
+    [({"cached_tokens": 5}, False), ({"cached_tokens": 5, "cache_write_tokens": 0}, True), ({}, False), (None, False)],
 )
 def test_whether_writes_are_reported_is_told_by_the_counters_that_are_there(details: Json, told: bool) -> None:
     usage = usage_of(CHAT, {"usage": {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": details}})
     assert usage.writes_reported is told
 
 
-def test_a_server_that_tells_nothing_of_its_cache_leaves_nothing_in_it() -> None:
-    from rebilled.figures import cached_tokens
+# ---- who tells reads -----------------------------------------------------------------------------------------------
 
-    class Told:
-        api, model = CHAT, "house-model"
-        left_usage = usage_of(CHAT, {"usage": {"prompt_tokens": 4000, "prompt_tokens_details": None}})
 
-    assert cached_tokens(Told()) == 0  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("api", "counters", "told"),
+    [
+        (CHAT, {"prompt_tokens": 9}, False),
+        (CHAT, {"prompt_tokens": 9, "prompt_tokens_details": None}, False),
+        (CHAT, {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": None}}, False),
+        (CHAT, {"prompt_tokens": 9, "prompt_tokens_details": {"audio_tokens": 0}}, False),
+        (CHAT, {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}}, True),
+        (CHAT, {"prompt_tokens": 9, "prompt_cache_hit_tokens": 0, "prompt_cache_miss_tokens": 9}, True),
+        (CHAT, {"prompt_tokens": 9, "cached_tokens": 4}, True),
+        (RESPONSES, {"input_tokens": 9}, False),
+        (RESPONSES, {"input_tokens": 9, "input_tokens_details": None}, False),
+        (RESPONSES, {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 0}}, True),
+        (COHERE, {"tokens": {"input_tokens": 9}}, False),
+        (COHERE, {"tokens": {"input_tokens": 9}, "cached_tokens": 0}, True),
+        (ANTHROPIC, {"input_tokens": 9, "output_tokens": 1}, True),
+    ],
+)
+def test_silence_on_cached_tokens_is_no_report_of_none(api: str, counters: Json, told: bool) -> None:
+    assert usage_of(api, {"usage": counters}).reads_reported is told
+
+
+# ---- what a reply says that it cost --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("usage", "dollars"),
+    [
+        ({"cost": 0.0123}, 0.0123),
+        ({"cost": 0.0}, 0.0),
+        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}, 0.21),
+        ({"cost": 0.01, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.01}}, 0.01),
+        ({"cost_in_usd_ticks": 123_000_000}, 0.0123),
+        ({}, None),
+        ({"cost": "0.01"}, None),
+        ({"cost": -1}, None),
+        ({"cost": True}, None),
+    ],
+)
+def test_what_a_reply_says_that_it_cost_is_kept(usage: dict[str, Json], dollars: float | None) -> None:
+    said: Json = {"usage": {"prompt_tokens": 9, "completion_tokens": 1, **usage}}
+    assert api_called(CHAT).read_reply(said, ()).charged_usd == pytest.approx(dollars)

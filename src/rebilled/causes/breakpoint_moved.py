@@ -25,32 +25,47 @@ What to change
 
 Known limits
     Where an entry ends is taken from the marks of the earlier steps, and it is assumed that each mark above the
-    minimum was written. Providers with automatic caching have no such marks; there this verdict is rare: OpenAI
-    from GPT-5.6 on loses implicit entries when a request switches to explicit breakpoints only (prompt caching
-    guide, 2026-09-20).
+    minimum was written. Providers with automatic caching have no such marks. OpenAI from GPT-5.6 on does not look
+    backwards from a breakpoint: with `prompt_cache_options.mode` `explicit` an entry is found only where the request
+    still carries a breakpoint at its end, so a breakpoint that moves on without leaving one behind loses it, and a
+    switch from implicit to explicit loses the entries that OpenAI had chosen (prompt caching guide, 2026-09-20).
 """
 
 from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.evidence import Evidence
-from rebilled.placement import position_of
+from rebilled.placement import left_behind, position_of
 
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     entry = evidence.shared_entry
-    if not evidence.policy.needs_marks or entry is None or not evidence.step.breakpoints:
+    if not evidence.policy.needs_marks or not evidence.step.breakpoints:
+        return None
+    if evidence.step.explicit_marks and evidence.compared is not None:
+        return left_behind(evidence.compared, evidence.step, evidence.shared_end)
+    if entry is None:
         return None
     if any(position_of(mark) >= position_of(entry) for mark in evidence.step.breakpoints):
         return None
     return f"The earlier request's entry ends in {entry.section}; no cache mark of this one stands there or behind it."
 
 
+def advise(evidence: Evidence) -> str | None:
+    """For OpenAI's explicit breakpoints: to keep the old one."""
+    if not evidence.step.explicit_marks:
+        return None
+    return (
+        "Keep the breakpoint of the request before where it was and add one at the new end; a request may carry many, "
+        "the latest four are written."
+    )
+
+
 CAUSE = Cause(
     code="RB603",
     name="breakpoint_moved",
-    title="The breakpoint moved in front of the entry",
+    title="The breakpoint moved away from the entry",
     section="none",
     group=9,
     avoidable=True,
@@ -61,4 +76,5 @@ CAUSE = Cause(
     remedy="Keep a breakpoint at or behind the end of what was cached; moving on is safe, moving back is not.",
     doc=__doc__ or "",
     applies=applies,
+    advice=advise,
 )

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.evidence import Evidence
-from rebilled.placement import tier_changed
+from rebilled.placement import left_behind, tier_changed
 
 
 def applies(evidence: Evidence) -> str | None:
@@ -51,6 +51,8 @@ def applies(evidence: Evidence) -> str | None:
     if evidence.compared.breakpoints and not evidence.step.breakpoints:
         return "The request this one continues marked its prefix for caching; this one carries no cache mark at all."
     if tier_changed(evidence.compared, evidence.step):
+        return None
+    if evidence.step.explicit_marks and left_behind(evidence.compared, evidence.step, evidence.shared_end):
         return None
     if evidence.shared_entry_read:
         return "All entries in the shared prefix were read, but no cache mark ends before what varies."

@@ -30,22 +30,25 @@ What to change
 Known limits
     The way of counting changed. Newer pages (quoted about 2026-09) count a run of `tool_use` blocks, and a run of
     `tool_result` blocks, as one position; the page of 2026-08-21 does not say so. The newer rule is applied.
-    Whether such a run can go over two messages is not documented. Bedrock speaks of about 20 blocks. OpenAI has
-    other limits: 20 earlier message ends in implicit mode, and the first 2 and latest 50 explicit breakpoints by
-    its guide (2026-09-20), the latest 80 by its SDK (2026-11-30).
+    Whether such a run can go over two messages is not documented. Bedrock speaks of about 20 blocks. OpenAI from
+    GPT-5.6 on has other limits: the latest message end and 20 before it in implicit mode, which is what is counted
+    there, and the first 2 and latest 50 explicit breakpoints by its guide (2026-09-20), the latest 80 by its SDK
+    (2026-11-30).
 """
 
 from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.evidence import Evidence
-from rebilled.placement import nearest_mark
+from rebilled.placement import ends_since, nearest_mark, position_of
 
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
     entry = evidence.shared_entry
-    if not evidence.policy.needs_marks or entry is None:
+    if not evidence.policy.needs_marks:
+        return _beyond_ends(evidence)
+    if entry is None or not evidence.policy.lookback_positions:
         return None
     nearest = nearest_mark(evidence.step, entry)
     if nearest is None or nearest < evidence.policy.lookback_positions:
@@ -54,6 +57,28 @@ def applies(evidence: Evidence) -> str | None:
         f"The nearest cache mark stands {nearest} positions behind the earlier entry; the provider looks back over "
         f"{evidence.policy.lookback_positions}, the mark's own included."
     )
+
+
+def _beyond_ends(evidence: Evidence) -> str | None:
+    """Where the provider looks at ends of messages: whether more came since than it looks at, and no mark helps."""
+    most, compared, entry = evidence.policy.lookback_ends, evidence.compared, evidence.shared_entry
+    if not most or compared is None:
+        return None
+    ends = ends_since(compared, evidence.step)
+    kept = entry is not None and position_of(entry) in map(position_of, evidence.step.breakpoints)
+    if ends <= most or kept:
+        return None
+    return (
+        f"{ends} messages at whose ends the provider can look were added since the earlier entry; it looks at the "
+        f"latest and {most} before it."
+    )
+
+
+def advise(evidence: Evidence) -> str | None:
+    """For OpenAI: a breakpoint of one's own at the old end."""
+    if evidence.policy.needs_marks:
+        return None
+    return "Set a `prompt_cache_breakpoint` at the end of the previous request, or send fewer messages at a time."
 
 
 CAUSE = Cause(
@@ -70,4 +95,5 @@ CAUSE = Cause(
     remedy="Leave a second breakpoint at the end of the previous request, or set one every 15 blocks in long turns.",
     doc=__doc__ or "",
     applies=applies,
+    advice=advise,
 )

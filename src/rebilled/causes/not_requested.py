@@ -4,7 +4,8 @@ What happened
     On Anthropic, and for Claude on Bedrock or Google Cloud, nothing is cached without a mark in the request
     (Anthropic, mid-conversation system messages page, 2026-08-21). Neither this step nor the one it continues
     carries one, and the usage shows neither a read nor a write. The same holds for OpenAI from GPT-5.6 on when
-    `prompt_cache_options.mode` is `explicit` and the request has no `prompt_cache_breakpoint`.
+    `prompt_cache_options.mode` is `explicit` and the request has no `prompt_cache_breakpoint`, and for Mistral, which
+    caches only requests that carry a `prompt_cache_key` (docs.mistral.ai as quoted, 2026-09-23).
     Often the client has a list of models that can cache, and a new model is not in it yet.
 
 Why it costs
@@ -43,6 +44,7 @@ from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.evidence import Evidence
+from rebilled.figures import opted_in
 
 
 def applies(evidence: Evidence) -> str | None:
@@ -50,12 +52,26 @@ def applies(evidence: Evidence) -> str | None:
     usage, compared = evidence.usage, evidence.compared
     if usage is None or compared is None or usage.cache_read_tokens or usage.cache_write_tokens:
         return None
-    if not evidence.policy.needs_marks or evidence.step.breakpoints or compared.breakpoints:
+    if not evidence.policy.needs_marks:
+        return _not_opted_in(evidence)
+    if evidence.step.breakpoints or compared.breakpoints:
         return None
     if evidence.too_short:
         least = evidence.policy.minimum_tokens
         return f"Nothing is marked for caching; the prompt has fewer than the {least:,} tokens that it takes anyway."
     return "Neither this request nor the one it continues marks anything for caching, so every token is billed in full."
+
+
+def _not_opted_in(evidence: Evidence) -> str | None:
+    """Where a parameter switches caching on: whether neither request has it."""
+    compared = evidence.compared
+    assert compared is not None
+    if opted_in(evidence.step) or opted_in(compared):
+        return None
+    name = evidence.policy.opt_in
+    if evidence.too_short:
+        return f"No `{name}` is sent; the prompt is shorter than what is cached anyway."
+    return f"Neither this request nor the one it continues sends `{name}`, without which nothing is cached here."
 
 
 def too_short(evidence: Evidence) -> bool:
@@ -65,7 +81,16 @@ def too_short(evidence: Evidence) -> bool:
 
 def advise(evidence: Evidence) -> str | None:
     """For a prompt that is too short: to leave it as it is."""
-    return "Nothing to do: prompts this short are never cached." if evidence.too_short else None
+    if evidence.too_short:
+        return "Nothing to do: prompts this short are never cached."
+    if evidence.policy.opt_in:
+        return f"Send a stable `{evidence.policy.opt_in}` with every request of a conversation."
+    if evidence.step.explicit_marks:
+        return (
+            "Put a `prompt_cache_breakpoint` on the last part of the last message, or leave "
+            "`prompt_cache_options.mode` out."
+        )
+    return None
 
 
 CAUSE = Cause(

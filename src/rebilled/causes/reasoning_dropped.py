@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from rebilled.causes.cause import Cause
 from rebilled.causes.telling import is_reasoning
+from rebilled.diagnosis import dropped
 from rebilled.diff import same
 from rebilled.evidence import Evidence
 from rebilled.model import Json
@@ -57,7 +58,11 @@ _KEYS = (
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    if evidence.starts or not evidence.differs("messages") or not evidence.in_range("messages"):
+    if evidence.starts:
+        return None
+    if not evidence.differs("messages"):
+        return _by_provider(evidence)
+    if not evidence.in_range("messages"):
         return None
     before, after = evidence.first_blocks()
     if is_reasoning(before) and not is_reasoning(after):
@@ -65,6 +70,17 @@ def applies(evidence: Evidence) -> str | None:
     if lost_reasoning_key(before, after):
         return "A message that was sent with its reasoning is now sent without."
     return None
+
+
+def _by_provider(evidence: Evidence) -> str | None:
+    """Whether the provider says that it dropped blocks of an unchanged history which it had not dropped before."""
+    compared = evidence.compared
+    known = {one.path for one in dropped(compared.reply.changed)} if compared is not None else set()
+    found = [one for one in dropped(evidence.step.reply.changed) if one.path not in known]
+    if not found:
+        return None
+    blocks = f"{len(found)} thinking block{'s' if len(found) > 1 else ''}"
+    return f"The provider says that it took {blocks} out of the prompt, first {found[0].path} ({found[0].reason})."
 
 
 def lost_reasoning_key(before: Json, after: Json) -> bool:

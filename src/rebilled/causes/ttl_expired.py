@@ -59,12 +59,17 @@ def applies(evidence: Evidence) -> str | None:
 
 
 LONGEST_S = 3600
-"""The longest lifetime on offer for marked entries (Anthropic, 2026-08-21)."""
+"""The longest lifetime that Anthropic offers for marked entries (2026-08-21), and what is assumed elsewhere."""
+
+
+def longest_s(evidence: Evidence) -> float:
+    """The longest lifetime in seconds that the provider offers."""
+    return evidence.policy.long_ttl_s or LONGEST_S
 
 
 def out_of_reach(evidence: Evidence) -> bool:
     """Whether the pause was so long that no lifetime on offer would have held."""
-    return evidence.idle_s is not None and evidence.idle_s > LONGEST_S
+    return evidence.idle_s is not None and evidence.idle_s > longest_s(evidence)
 
 
 def advise(evidence: Evidence) -> str | None:
@@ -72,7 +77,13 @@ def advise(evidence: Evidence) -> str | None:
     if out_of_reach(evidence) and evidence.starts:
         return "Nothing to do: a new conversation began long after the last one."
     if out_of_reach(evidence):
-        return "No lifetime on offer is that long: accept the rewrite, or send a keep-alive within each hour."
+        span = "hour" if longest_s(evidence) == LONGEST_S else duration(longest_s(evidence))
+        return f"No lifetime on offer is that long: accept the rewrite, or send a keep-alive within each {span}."
+    if longest_s(evidence) > LONGEST_S:
+        return (
+            'Ask for the 12-hour lifetime with `prompt_cache_options: {"ttl": "12h"}`, whose writes cost twice as '
+            "much, or send a keep-alive before the entry expires."
+        )
     return None
 
 

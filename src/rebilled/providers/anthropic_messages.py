@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from rebilled.model import Json, Reply, Usage
+from rebilled.model import Json, Reply, Transformation, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
 from rebilled.providers.endpoints import api_named
 from rebilled.providers.signs import (
@@ -51,6 +51,9 @@ _FOREIGN_KEYS = (
     "citation_options",
     "safety_mode",
 )
+
+_BESIDE = ("compaction", "advisor_message")
+"""Iterations that are no runs of the prompt, and no part of the top-level counters."""
 
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 
@@ -101,10 +104,12 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         runs = streamed_runs(read_usage(_started(events)), billed)
     for _, other in others:
         billed = billed.plus(other) if billed is not None else other
+    runs, declined = _served_runs(usage, runs)
+    others += declined
     return Reply(
         usage=billed,
-        first=runs[0] if len(runs) > 1 else None,
-        last=runs[-1] if len(runs) > 1 else None,
+        first=runs[0] if len(runs) > 1 or declined else None,
+        last=runs[-1] if len(runs) > 1 or declined else None,
         others=others,
         model=text_at(message, "model"),
         response_id=text_at(message, "id"),
@@ -114,6 +119,8 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         error=error,
         diagnosis=diagnosis if isinstance(diagnosis, dict) else None,
         rounds=server_rounds(message, events),
+        credit=read_credit(usage),
+        changed=read_transformations(message, events),
     )
 
 
@@ -169,11 +176,56 @@ def read_iterations(usage: Json) -> tuple[list[Usage], tuple[tuple[str, Usage], 
         read = read_usage(item)
         if read is None:
             continue
-        if text_at(item, "type") in ("compaction", "advisor_message"):
+        if text_at(item, "type") in _BESIDE:
             others.append((text_at(item, "model") or "", read))
         else:
             runs.append(read)
     return runs, tuple(others)
+
+
+def _served_runs(usage: Json, runs: list[Usage]) -> tuple[list[Usage], tuple[tuple[str, Usage], ...]]:
+    """The runs on the model that answered, and those on a model that declined before it, by model.
+
+    The top-level counters hold both; the declined ones ran at their own model's rates (anthropic 2.14.0,
+    `fallback_message`, 2026-11-30).
+    """
+    iterations = dig(usage, "iterations")
+    items = [item for item in iterations if _is_run(item)] if isinstance(iterations, list) else []
+    served = text_at(items[-1], "model") if items else None
+    if len(items) != len(runs) or text_at(items[-1] if items else None, "type") != "fallback_message":
+        return runs, ()
+    models = [text_at(item, "model") for item in items]
+    kept = [run for run, model in zip(runs, models, strict=True) if model in (None, served)]
+    declined = [(model, run) for run, model in zip(runs, models, strict=True) if model not in (None, served)]
+    return kept, tuple((model or "", run) for model, run in declined)
+
+
+def _is_run(item: Json) -> bool:
+    return text_at(item, "type") not in _BESIDE and read_usage(item) is not None
+
+
+def read_credit(usage: Json) -> str | None:
+    """What became of a fallback credit: `redeemed`, or `not_applied` with the reason; None where none was presented.
+
+    A redeemed credit is billed as if the conversation had been on this model all along, so that it reads what no
+    earlier call had written (fallback-credit page, 2026-08-21; anthropic 2.14.0).
+    """
+    status = dig(usage, "fallback_credit", "status")
+    if isinstance(status, str):
+        return status
+    kind, reason = text_at(status, "type"), text_at(status, "reason")
+    return f"{kind}: {reason}" if kind and reason else kind
+
+
+def read_transformations(message: Json, events: Sequence[Json]) -> tuple[Transformation, ...]:
+    """What the API did to blocks of the input, as it says itself (`input_transformations`, anthropic 2.14.0)."""
+    said = [dig(message, "input_transformations"), *(dig(event, "input_transformations") for event in events)]
+    lists = [value for value in said if isinstance(value, list)]
+    return tuple(
+        Transformation(kind, text_at(item, "path") or "", text_at(item, "reason") or "")
+        for item in (lists[-1] if lists else ())
+        if (kind := text_at(item, "type")) is not None
+    )
 
 
 def _as_dict(value: Json) -> dict[str, Json]:

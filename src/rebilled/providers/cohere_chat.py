@@ -44,7 +44,7 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
 def read_usage(usage: Json) -> Usage | None:
     """Cohere's counters as disjoint tokens; None where there are none.
 
-    A reply without `cached_tokens` does not tell what was read, so nothing is taken to be left in a cache.
+    A reply without `cached_tokens` does not tell what was read.
     """
     if not isinstance(usage, dict) or not (isinstance(dig(usage, "tokens"), dict) or "billed_units" in usage):
         return None
@@ -52,7 +52,12 @@ def read_usage(usage: Json) -> Usage | None:
     total = count(usage, kind, "input_tokens")
     read = min(count(usage, "cached_tokens"), total)
     return included_usage(
-        total, read, 0, count(usage, kind, "output_tokens"), writes_reported="cached_tokens" not in usage
+        total,
+        read,
+        0,
+        count(usage, kind, "output_tokens"),
+        writes_reported=False,
+        reads_reported=usage.get("cached_tokens") is not None,
     )
 
 

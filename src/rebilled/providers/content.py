@@ -16,6 +16,11 @@ ATTRIBUTION: Final = "x-anthropic-billing-header:"
 """How Claude Code's attribution line begins, the first block of a system list."""
 
 MARK_KEY: Final = "cache_control"
+BREAKPOINT_KEY: Final = "prompt_cache_breakpoint"
+"""OpenAI's explicit breakpoint on a part of a message, from GPT-5.6 on (openai 3.57.0, 2026-11-30)."""
+
+LIFETIMES_S: Final = {"5m": 300, "30m": 1800, "1h": 3600, "12h": 43200}
+"""The lifetimes that requests ask for, in seconds."""
 
 
 def is_cache_point(value: Json) -> bool:
@@ -26,8 +31,8 @@ def is_cache_point(value: Json) -> bool:
 def clean(value: Json) -> Json:
     """The value without cache marks; shares what needs no change."""
     if isinstance(value, dict):
-        if MARK_KEY in value:
-            return {key: clean(item) for key, item in value.items() if key != MARK_KEY}
+        if MARK_KEY in value or BREAKPOINT_KEY in value:
+            return {key: clean(item) for key, item in value.items() if key not in (MARK_KEY, BREAKPOINT_KEY)}
         for key, item in value.items():
             if isinstance(item, (dict, list)):
                 cleaned = clean(item)
@@ -72,20 +77,24 @@ def mark_ttl(value: Json) -> int | None:
     """The lifetime in seconds that a cache mark anywhere in the value asks for, None where there is no mark.
 
     Anthropic and Bedrock: 5 minutes unless the mark says `"ttl": "1h"` (platform.claude.com prompt caching,
-    2026-08-21).
+    2026-08-21). OpenAI: as the mark says, else 0: then it is the request's.
     """
     found: int | None = None
-    for mark in _marks(value):
-        ttl = 3600 if isinstance(mark, dict) and mark.get("ttl") == "1h" else 300
+    for key, mark in _marks(value):
+        asked = mark.get("ttl") if isinstance(mark, dict) else None
+        if key == BREAKPOINT_KEY:
+            ttl = LIFETIMES_S.get(asked, 0) if isinstance(asked, str) else 0
+        else:
+            ttl = 3600 if asked == "1h" else 300
         found = ttl if found is None else max(found, ttl)
     return found
 
 
-def _marks(value: Json) -> Iterator[Json]:
+def _marks(value: Json) -> Iterator[tuple[str, Json]]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if key == MARK_KEY and item is not None:
-                yield item
+            if key in (MARK_KEY, BREAKPOINT_KEY) and item is not None:
+                yield key, item
             elif isinstance(item, (dict, list)):
                 yield from _marks(item)
     elif isinstance(value, list):

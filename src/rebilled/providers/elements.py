@@ -143,7 +143,7 @@ def compact(value: Json, *, plain: bool) -> bytes:
 def read_message(raw: bytes) -> MarkedMessage:
     """The message that these bytes hold, with its blocks, ids and marks."""
     value, plain = parse_plain(raw)
-    marked = b"cache_control" in raw or b"cachePoint" in raw
+    marked = b"cache_control" in raw or b"cachePoint" in raw or b"prompt_cache_breakpoint" in raw
     bare = canonical(clean(value) if marked else value)
     text = compact(bare, plain=plain)
     digest = xxhash.xxh3_128_digest(text)

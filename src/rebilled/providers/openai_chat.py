@@ -13,7 +13,7 @@ from rebilled.model import Json, Reply, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
 from rebilled.providers.endpoints import api_named
 from rebilled.providers.signs import any_of
-from rebilled.providers.usage import included_usage
+from rebilled.providers.usage import charged_usd, included_usage
 from rebilled.spans import Layout
 
 _OWN_KEYS = (
@@ -49,7 +49,14 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         model, ident = text_at(event, "model") or model, text_at(event, "id") or ident
         tier, error = text_at(event, "service_tier") or tier, error_text(event) or error
         usage = _usage_in(event) or usage
-    return Reply(usage=read_usage(usage), model=model, response_id=ident, service_tier=tier, error=error)
+    return Reply(
+        usage=read_usage(usage),
+        model=model,
+        response_id=ident,
+        service_tier=tier,
+        error=error,
+        charged_usd=charged_usd(usage),
+    )
 
 
 def _usage_in(reply: Json) -> Json:
@@ -62,14 +69,12 @@ def _usage_in(reply: Json) -> Json:
 def read_usage(usage: Json) -> Usage | None:
     """Chat counters as disjoint tokens; None where there are none.
 
-    A server that sends `prompt_tokens_details: null` does not tell what it read (vLLM without
-    --enable-prompt-tokens-details): then nothing is taken to be left in its cache, so nothing counts as lost.
+    A server that sends no details, or null, does not tell what it read (vLLM without --enable-prompt-tokens-details).
     """
     if not isinstance(usage, dict) or "prompt_tokens" not in usage:
         return None
     details = dig(usage, "prompt_tokens_details")
     write, reported = _written(usage, details)
-    untold = "prompt_tokens_details" in usage and details is None
     long_write = max(
         count(details, "cache_creation", "ephemeral_1h_input_tokens"),
         count(details, "cache_creation_token_details", "ephemeral_1h_input_tokens")
@@ -80,16 +85,26 @@ def read_usage(usage: Json) -> Usage | None:
         _read(usage, details),
         write,
         _output(usage),
-        writes_reported=reported or untold,
+        writes_reported=reported,
         long_write=long_write,
         split=long_write > 0,
+        reads_reported=_tells_reads(usage, details),
     )
 
 
+_READ_NAMES = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens", "cached_prompt_text_tokens")
+"""Cached tokens beside the total: DeepSeek's name, Moonshot's older one, LiteLLM's, xAI's of gRPC."""
+
+
 def _read(usage: Json, details: Json) -> int:
-    """Cached tokens: OpenAI's place, DeepSeek's, Moonshot's older one, LiteLLM's, xAI's gRPC name."""
-    names = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens", "cached_prompt_text_tokens")
-    return count(details, "cached_tokens") or next((found for name in names if (found := count(usage, name))), 0)
+    """Cached tokens: OpenAI's place, else under one of the other names."""
+    return count(details, "cached_tokens") or next((found for name in _READ_NAMES if (found := count(usage, name))), 0)
+
+
+def _tells_reads(usage: dict[str, Json], details: Json) -> bool:
+    """Whether cached tokens stand there at all, be it as 0."""
+    inside = isinstance(details, dict) and details.get("cached_tokens") is not None
+    return inside or any(usage.get(name) is not None for name in _READ_NAMES)
 
 
 def _written(usage: dict[str, Json], details: Json) -> tuple[int, bool]:

@@ -12,7 +12,7 @@ from rebilled.model import Json, Reply, Usage
 from rebilled.providers.api import Api, count, dig, error_text, text_at
 from rebilled.providers.endpoints import api_named
 from rebilled.providers.signs import any_of, text_of
-from rebilled.providers.usage import included_usage
+from rebilled.providers.usage import charged_usd, included_usage
 from rebilled.spans import Layout
 
 _FINAL = ("response.completed", "response.incomplete", "response.failed", "response.done")
@@ -69,6 +69,7 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
         service_tier=text_at(final, "service_tier"),
         error=error,
         diagnosis=diagnosis if isinstance(diagnosis, dict) else None,
+        charged_usd=charged_usd(dig(final, "usage")),
     )
 
 
@@ -94,6 +95,7 @@ def read_usage(usage: Json) -> Usage | None:
         writes_reported=reported or session > 0,
         long_write=long,
         split=0 < short + long == write,
+        reads_reported=dig(details, "cached_tokens") is not None,
     )
 
 

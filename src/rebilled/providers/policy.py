@@ -40,7 +40,8 @@ class Policy(msgspec.Struct, frozen=True):
     where none is known.
     ttl_s: lifetime of an automatic entry, None where none is known; marked entries carry their own.
     grain_tokens: reported cache figures are rounded down to multiples of this. spacing_tokens: how far apart
-    automatic entries can stand, so that a shortfall within it is no miss.
+    automatic entries can stand, so that a shortfall within it is no miss. lookback_positions: blocks looked at from a
+    breakpoint back; lookback_ends: ends of messages, where the provider chooses them; 0 for no such limit.
     provider: whose rules these are. marks: `required`, `automatic` or `either`. long_ttl_s: the longer lifetime that a
     request can ask for. opt_in: the parameter without which nothing is cached. routing_key: the parameter that steers
     requests to the machine that holds an entry, empty where there is none. disputed: what other sources say of
@@ -54,6 +55,7 @@ class Policy(msgspec.Struct, frozen=True):
     spacing_tokens: int
     lookback_positions: int
     source: str
+    lookback_ends: int = 0
     provider: str = ""
     marks: str = "required"
     long_ttl_s: float | None = None
@@ -96,6 +98,7 @@ def policy_of(api: str, model: str, provider: str = "") -> Policy:
         spacing_tokens=_spacing(api, generation, data),
         lookback_positions=int(data.get("lookback_positions", 0)),
         source=_source(row or generation or data, data, listed=bool(row or generation)),
+        lookback_ends=int(generation.get("lookback_message_ends", 0)),
         provider=owner,
         marks=marks,
         long_ttl_s=_seconds(_first("long_ttl_s", None, lifetime, data)),
@@ -109,8 +112,15 @@ def policy_of(api: str, model: str, provider: str = "") -> Policy:
 
 
 def policy_for(step: Step) -> Policy:
-    """The rules for a step, of the provider that served it."""
-    return policy_of(step.api, step.model, step.provider)
+    """The rules for a step, of the provider that served it, in the mode that it asks for."""
+    policy = policy_of(step.api, step.model, step.provider)
+    return _marked_only(policy) if step.explicit_marks and policy.marks == "either" else policy
+
+
+@lru_cache(maxsize=256)
+def _marked_only(policy: Policy) -> Policy:
+    """The rules where a request has switched off the entries that the provider chooses (`mode: "explicit"`)."""
+    return msgspec.structs.replace(policy, needs_marks=True, lookback_ends=0)
 
 
 def _generation(data: dict[str, Any], name: str) -> dict[str, Any]:

@@ -26,7 +26,11 @@ _KEY: Final = re.compile(r"[A-Za-z_$@-][A-Za-z0-9_$:-]{0,63}")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?=\D*\d)[0-9a-f]{12,}", re.IGNORECASE)
 _WORD: Final = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _MIME: Final = re.compile(r"[a-z]+/[a-z0-9.+-]+")
-_REASON: Final = re.compile(r"[a-z_]+_(?:changed|compacted)")
+_REASON: Final = re.compile(r"[a-z_]+_(?:changed|compacted|mismatch)")
+_BLOCK_PATH: Final = re.compile(r"messages\.\d{1,6}\.content\.\d{1,6}")
+_MODES: Final = frozenset({"explicit", "implicit"})
+"""Who chooses where cache entries end."""
+
 _DEEPEST: Final = 6
 _LITERALS: Final = frozenset(("true", "false", "null", "NaN", "Infinity", "-Infinity"))
 
@@ -221,6 +225,10 @@ def _keeps(zone: Zone, key: str, text: str, properties: frozenset[str]) -> bool:
         return _WORD.fullmatch(text) is not None
     if key in _MEDIA:
         return _MIME.fullmatch(text) is not None
+    if key == "mode":
+        return text in _MODES
+    if key == "path":
+        return _BLOCK_PATH.fullmatch(text) is not None
     return (key == "format" and text in _FORMATS) or (key == "reason" and _REASON.fullmatch(text) is not None)
 
 

@@ -145,6 +145,8 @@ def _healthy(analysis: Analysis) -> str:
     if not lost:
         if all(result.verdict.group == 1 for result in results):
             return "No step continues another, so nothing could have been read again."
+        if not any(r.step.usage.reads_reported for r in results if r.step.usage is not None):
+            return "The provider does not say what was read from the cache, so no loss can be told."
         read = sum(result.step.usage.cache_read_tokens for result in results if result.step.usage is not None)
         if not read:
             return "Nothing was re-billed, but nothing was read from the cache either."

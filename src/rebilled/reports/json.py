@@ -15,6 +15,7 @@ from rebilled.analysis import Analysis
 from rebilled.causes import by_name
 from rebilled.diagnosis import agrees, read_diagnosis
 from rebilled.model import Cost, Divergence, Finding, Ledger, Outcome, ServerPart, Skip, StepResult, Usage
+from rebilled.providers.served import server_tool_writes
 from rebilled.reports.report import Options, Report
 from rebilled.reports.server_lines import accusation_sentence
 
@@ -64,7 +65,10 @@ def report_object(analysis: Analysis, options: Options) -> Object:
         "by_model": grouped(results, lambda r: (("model", r.step.model),)),
         "by_tool": grouped(results, _tool_of),
         "runs": runs_object(analysis, options),
-        "findings": [finding_object(finding) for finding in analysis.findings],
+        "findings": [
+            finding_object(finding, analysis.result(finding.example).verdict.movers if finding.example else ())
+            for finding in analysis.findings
+        ],
         "probes": [asdict(match) for match in analysis.probes],
     }
 
@@ -89,7 +93,9 @@ def totals_object(results: list[StepResult]) -> Object:
     usages = [r.step.usage for r in results if r.step.usage is not None]
     found: Object = {name: sum(getattr(usage, name) for usage in usages) for name in USAGE_FIELDS}
     churn = [r for r in results if r.verdict.group == TOOLS_GROUP]
-    total = found["input_tokens"]
+    told = [usage for usage in usages if usage.reads_reported]
+    total = sum(usage.input_tokens for usage in told)
+    charged = [r.step.reply.charged_usd for r in results if r.step.reply.charged_usd is not None]
     found |= {
         "steps": len(results),
         "runs": len({r.step.run_id for r in results}),
@@ -97,6 +103,7 @@ def totals_object(results: list[StepResult]) -> Object:
         "rebilled_tokens": _rebilled(results),
         "uncached_repeat_tokens": sum(r.verdict.uncached_repeat_tokens or 0 for r in results),
         "cost": _cost_sum(results),
+        "charged_usd": sum(charged) if charged else None,
         "rebilled_usd": _usd(results),
         "avoidable_rebilled_usd": _usd([r for r in results if r.verdict.avoidable]),
         "cacheable_usd": sum(r.cacheable_usd or 0.0 for r in results),
@@ -203,6 +210,11 @@ def step_object(result: StepResult, options: Options) -> Object:
         "ledger_usd": ledger_object(result.paid),
         "provider_diagnosis": diagnosis_object(result),
         "simulated": simulated_object(result.simulated),
+        "served_model": step.reply.model,
+        "charged_usd": step.reply.charged_usd,
+        "fallback_credit": step.reply.credit,
+        "input_transformations": [asdict(one) for one in step.reply.changed],
+        "server_tool_write_tokens": server_tool_writes(step.reply, step.breakpoints),
     }
 
 
@@ -210,7 +222,10 @@ def usage_object(usage: Usage | None) -> Object | None:
     """USAGE of the contract."""
     if usage is None:
         return None
-    return {name: getattr(usage, name) for name in USAGE_FIELDS} | {"write_split_reported": usage.write_split}
+    return {name: getattr(usage, name) for name in USAGE_FIELDS} | {
+        "write_split_reported": usage.write_split,
+        "cache_reads_reported": usage.reads_reported,
+    }
 
 
 def cost_object(cost: Cost | None) -> Object | None:
@@ -282,8 +297,8 @@ def agreement_object(results: list[StepResult]) -> Object | None:
     return {"compared": len(told), "agrees": len(told) - len(differs), "differs": differs}
 
 
-def finding_object(finding: Finding) -> Object:
-    """One finding of the contract."""
+def finding_object(finding: Finding, movers: Iterable[Divergence] = ()) -> Object:
+    """One finding of the contract. movers: what moves at its example, in the order in which to mend it."""
     return {
         "code": finding.code,
         "cause": finding.cause,
@@ -301,7 +316,18 @@ def finding_object(finding: Finding) -> Object:
         "cacheable_usd": finding.cacheable_usd,
         "fix_saves_usd": finding.fix_saves_usd,
         "example_step": finding.example,
+        "fix_order": [_mover(mover) for mover in movers],
         "servers": [server_object(part) for part in finding.servers],
+    }
+
+
+def _mover(mover: Divergence) -> Object:
+    """One thing to mend: where it stands, and the tokens that it hides."""
+    return {
+        "section": mover.section,
+        "json_path": mover.json_path,
+        "change": mover.change,
+        "invalidated_tokens": mover.invalidated_tokens,
     }
 
 

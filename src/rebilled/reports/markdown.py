@@ -8,6 +8,7 @@ from rebilled.reports.amount import count, percent, steps, usd, whole
 from rebilled.reports.finding_block import diff_command, movers_behind, price, savings, where
 from rebilled.reports.headline import headline
 from rebilled.reports.json import by_cause, totals_object
+from rebilled.reports.notices import notices
 from rebilled.reports.overview import skip_line, skip_reasons
 from rebilled.reports.plain import plain
 from rebilled.reports.report import Options, Report
@@ -60,18 +61,23 @@ def _figures(analysis: Analysis) -> list[str]:
         ),
         ("bill", usd(cost["total_usd"]) if cost else "not known"),
         ("input tokens", count(totals["input_tokens"])),
-        ("read from the cache", percent(totals["cache_hit_ratio"] or 0.0)),
+        ("read from the cache", _hit(totals["cache_hit_ratio"])),
         ("re-billed", f"{count(totals['rebilled_tokens'])} tokens, {usd(totals['rebilled_usd']) if cost else '-'}"),
         ("of it avoidable", usd(totals["avoidable_rebilled_usd"]) if cost else "-"),
         ("prices", f"{escaped(analysis.price_source)}, checked {analysis.price_date}"),
     ]
     if analysis.unpriced_models:
         rows.append(("without a price", ", ".join(cell(name) for name in analysis.unpriced_models)))
+    rows += [(label, escaped(text)) for label, text in notices(analysis)]
     rows += [("probe", escaped(text)) for text in probe_rows(analysis)]
     if trace.skipped:
         first = escaped(skip_line(trace.skipped[0], _WIDE))
         rows.append(("skipped", f"{escaped(skip_reasons(trace.skipped))}; the first: {first}"))
     return ["| | |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in rows)]
+
+
+def _hit(ratio: float | None) -> str:
+    return percent(ratio) if ratio is not None else "not known"
 
 
 def _causes(analysis: Analysis) -> list[str]:

@@ -9,6 +9,7 @@ from rebilled.model import Skip
 from rebilled.reports.amount import count, percent, size, steps, usd, whole
 from rebilled.reports.headline import headline
 from rebilled.reports.json import totals_object
+from rebilled.reports.notices import notices
 from rebilled.reports.plain import cells, cut, cut_middle, plain, wrap
 from rebilled.reports.report import Options
 from rebilled.reports.server_lines import probe_rows
@@ -26,7 +27,11 @@ def overview_lines(analysis: Analysis, options: Options) -> list[str]:
     rows = [("read", _read(analysis)), *_skipped(analysis, options.width - _LABEL)]
     if any(result.step.usage is not None for result in analysis.results):
         rows += [("bill", _bill(totals)), ("re-billed", _rebilled(totals)), *_churn(totals), *_cacheable(totals)]
-    rows += [*_gaps(analysis), ("prices", f"{plain(analysis.price_source)}, checked {analysis.price_date}")]
+    rows += [
+        *_gaps(analysis),
+        *notices(analysis),
+        ("prices", f"{plain(analysis.price_source)}, checked {analysis.price_date}"),
+    ]
     rows += [("probe", text) for text in probe_rows(analysis)]
     lines = [*first, ""]
     for label, text in rows:

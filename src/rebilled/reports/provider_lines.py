@@ -15,6 +15,8 @@ _WORDS = {
     "long_ttl_s": "longer lifetime",
     "ttl_s": "lifetime",
     "lookback_positions": "lookback",
+    "lookback_message_ends": "looks back over",
+    "opt_in": "only with",
     "max_breakpoints": "breakpoints at most",
     "default_minimum_tokens": "shortest cached prefix",
     "reported_grain_tokens": "reported in steps of",
@@ -28,7 +30,7 @@ _WORDS = {
     "as_of": "as of",
 }
 _HEADING = {"provider"}
-_UNITS = {"_s": "s", "_tokens": "tokens", "_positions": "blocks"}
+_UNITS = {"_s": "s", "_tokens": "tokens", "_positions": "blocks", "_message_ends": "ends of messages"}
 
 
 def provider_lines(providers: Sequence[Mapping[str, Any]], width: int, pen: Pen) -> list[str]:
