@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 
@@ -98,4 +97,6 @@ def fingerprint(credential: str) -> str | None:
     secret = _SCHEME.sub("", credential, count=1).strip()
     if _PASSING.match(secret):
         return None
+    import hashlib
+
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()[:8]

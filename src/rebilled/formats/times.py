@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from rebilled.formats.parts import Members, Names, Part, string_of
 from rebilled.model import Json
@@ -102,6 +101,8 @@ def _parse_text(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
+        from email.utils import parsedate_to_datetime
+
         try:
             moment = parsedate_to_datetime(text)
         except (ValueError, TypeError, IndexError, OverflowError):
