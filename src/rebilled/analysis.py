@@ -35,7 +35,7 @@ _PROMPTS_KEPT = 4
 _LOOPBACK = re.compile(r"^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0)(?::\d+)?$")
 FEWEST_FOR_TWO = 400
 """Steps below which a second process gains nothing."""
-_OWN_SHARE = 0.25
+_OWN_SHARE = 0.4
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many have been read."""
 

@@ -51,7 +51,7 @@ class Half(NamedTuple):
     spool: Spool
 
 
-OWN_SHARE = 0.42
+OWN_SHARE = 0.4
 """How much of the file the parent reads itself: less than half, as it has other things to do meanwhile."""
 
 
