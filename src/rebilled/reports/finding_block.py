@@ -19,6 +19,7 @@ _LABEL = 8
 _MOST_PATHS = 3
 _WIDE = 100
 _LEAST_USD = 0.00005
+_LIFETIMES = ("ttl_expired", "ttl_tier_changed")
 _MOST_MOVERS = 3
 
 
@@ -130,7 +131,9 @@ def savings(finding: Finding, analysis: Analysis) -> str:
     if saved is None or not finding.avoidable or not worth(finding):
         return ""
     if saved < _LEAST_USD:
-        return "nothing by itself: as the replay has it, the remedy would have cost as much as it saves"
+        if finding.cause in _LIFETIMES:
+            return "nothing: replayed with a longer lifetime, that costs as much as it saves"
+        return "nothing by itself: replayed with this alone mended, the bill is no lower"
     bill = sum(result.cost.total_usd for result in analysis.results if result.cost is not None)
     return f"{usd(saved)} of {usd(bill)} ({percent(saved / bill)}), replayed with this alone mended"
 

@@ -100,18 +100,19 @@ def headline(analysis: Analysis) -> str:
 
 
 def dearest(analysis: Analysis) -> Finding | None:
-    """The dearest finding that can be mended, None where none costs anything worth a word."""
+    """The dearest finding that can be mended, None where none costs anything worth a word.
+
+    One that saves nothing when it alone is mended comes behind those that do.
+    """
+    found = [finding for finding in analysis.findings if finding.avoidable and _counts(finding, analysis)]
+    return next((finding for finding in found if finding.fix_saves_usd != 0), found[0] if found else None)
+
+
+def _counts(finding: Finding, analysis: Analysis) -> bool:
     bill = bill_usd(analysis)
-    for finding in analysis.findings:
-        if not finding.avoidable:
-            continue
-        tokens = finding.rebilled_tokens or finding.repeat_tokens
-        if bill and not analysis.unpriced_models:
-            if worth(finding) > _SMALL_SHARE * bill:
-                return finding
-        elif tokens:
-            return finding
-    return None
+    if bill and not analysis.unpriced_models:
+        return worth(finding) > _SMALL_SHARE * bill
+    return bool(finding.rebilled_tokens or finding.repeat_tokens)
 
 
 def bill_usd(analysis: Analysis) -> float:
