@@ -27,7 +27,8 @@ from rebilled.trace import Trace
 if TYPE_CHECKING:
     from rebilled.bill import PriceList
     from rebilled.evidence import Evidence
-    from rebilled.simulation import Learned, Shared
+    from rebilled.lookup import Shared
+    from rebilled.simulation import Learned
     from rebilled.whatif import Lab
 
 _INDEX = re.compile(r"\[\d+\]")

@@ -8,11 +8,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import msgspec
 
 from rebilled.ledger import own_usage
+from rebilled.lookup import Shared
 from rebilled.misfit import Sight, reason_of
 from rebilled.model import Outcome, Step, StepResult
 from rebilled.providers.engine import engine_for
 from rebilled.providers.policy import policy_for
-from rebilled.simulation import Shared, Simulator
+from rebilled.simulation import Simulator
 from rebilled.tokens import Meter
 
 CLOSE_SHARE = 0.02

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from rebilled.bill import PriceList, rates_of
 from rebilled.fixes import FIXES, Fix, Plan, Scene, parse_fix
+from rebilled.lookup import Shared
+from rebilled.memory import MarkUse
 from rebilled.model import Outcome, Rates, Step, StepResult
 from rebilled.prompt import Loader
-from rebilled.simulation import MarkUse, Shared, Simulator, learned, untouched
+from rebilled.simulation import Simulator, learned, untouched
 
 ENOUGH = 0.95
 """`best` stops where it recovers this share of what can be saved."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rebilled.fixes import FIXES, Fix
+from rebilled.memory import MarkUse
 from rebilled.reports.amount import count, percent, usd
 from rebilled.reports.plain import plain, wrap
 from rebilled.reports.report import Options
 from rebilled.reports.style import Pen
-from rebilled.simulation import MarkUse
 from rebilled.whatif import ENOUGH, Study, Trial
 
 _GAIN_USD = 0.00005
