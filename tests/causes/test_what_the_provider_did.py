@@ -71,6 +71,29 @@ def test_without_a_miss_nothing_is_blamed() -> None:
     assert last_of([first, second]).verdict.cause == "none"
 
 
+# ---- another model or tier behind the same request -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "told"),
+    [
+        ({"model": "gpt-5.4"}, {"model": "gpt-5.4-mini"}, "gpt-5.4-mini answered it and gpt-5.4 the step before"),
+        ({"service_tier": "priority"}, {"service_tier": "default"}, "served at tier default and the step before at"),
+        ({"model": "gpt-5.4"}, {"model": "gpt-5.4-2026-03-05"}, ""),
+        ({"service_tier": "fast"}, {"service_tier": "priority"}, ""),
+        ({}, {"service_tier": "priority"}, ""),
+    ],
+)
+def test_a_miss_behind_another_model_or_tier_is_the_providers_and_told_so(
+    before: dict[str, Json], then: dict[str, Json], told: str
+) -> None:
+    records = [saying(step(talk(2, CHAT)), **before), saying(step(talk(3, CHAT), at=20.0), **then)]
+    verdict = last_of(records).verdict
+    assert (verdict.cause, verdict.avoidable) == ("server_side_unexplained", False)
+    assert (told in verdict.explanation) if told else ("Nothing in the request explains" in verdict.explanation)
+    assert ("pin the upstream" in verdict.remedy) is bool(told)
+
+
 # ---- reads that are not reported -----------------------------------------------------------------------------------
 
 

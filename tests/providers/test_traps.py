@@ -308,6 +308,22 @@ def test_thoughts_of_gemini_are_output_and_tool_results_are_input_beside_the_pro
     assert usage.input_tokens + usage.output_tokens == 175
 
 
+@pytest.mark.parametrize(
+    ("said", "tier"),
+    [
+        ({"serviceTier": "FLEX"}, "flex"),
+        ({"serviceTier": "SERVICE_TIER_PRIORITY"}, "priority"),
+        ({"trafficType": "ON_DEMAND"}, None),
+        ({"trafficType": "ON_DEMAND_PRIORITY"}, "priority"),
+        ({"trafficType": "PROVISIONED_THROUGHPUT"}, "provisioned"),
+        ({}, None),
+    ],
+)
+def test_the_tier_of_gemini_stands_in_the_usage(said: dict[str, Json], tier: str | None) -> None:
+    reply = api_called(GEMINI).read_reply({"usageMetadata": {"promptTokenCount": 9, **said}}, ())
+    assert reply.service_tier == tier
+
+
 def test_a_keep_alive_of_no_output_is_a_step_with_its_write_or_read() -> None:
     body = {**messages("claude-opus-5"), "max_tokens": 0}
     usage: Json = {"input_tokens": 3, "cache_read_input_tokens": 5000, "output_tokens": 0}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from builders import ANTHROPIC, CHAT, TOOLS, Talk, analysed, history, step
 from rebilled.analysis import Analysis
 from rebilled.model import Breakpoint, Json, Record, Reply, Usage
-from rebilled.providers.served import other_model, server_tool_writes
+from rebilled.providers.served import other_model, other_tier, server_tool_writes
 from rebilled.reports.json import report_object
 from rebilled.reports.notices import notices
 from rebilled.reports.report import Options
@@ -132,15 +132,66 @@ def test_a_model_that_answered_in_anothers_place_is_named() -> None:
     assert found["served"] == "claude-haiku-5-5 answered where claude-sonnet-5 was asked for: step 2"
 
 
-@pytest.mark.parametrize(("factor", "said"), [(1.0, None), (1.005, None), (1.2, "20% more"), (0.5, "50% less")])
-def test_dollars_that_replies_say_are_shown_where_they_are_others(factor: float, said: str | None) -> None:
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1.0, "the same"), (1.005, "the same"), (1.2, "20% more"), (0.5, "50% less")]
+)
+def test_dollars_that_replies_say_stand_beside_those_of_the_prices(factor: float, said: str) -> None:
     record = step(talk(40, CHAT))
     ours = analysed([record]).results[0].cost
     assert ours is not None
     charged = saying(record, {"cost": ours.total_usd * factor})
-    line = rows(charged).get("charged")
-    assert (line is None) if said is None else (line is not None and said in line)
+    assert said in rows(charged)["charged"]
+    assert "charged" not in rows(record)
     assert steps_of(analysed([charged]))[0]["charged_usd"] == pytest.approx(ours.total_usd * factor)
+
+
+# ---- terms -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("api", "usage", "members", "told"),
+    [
+        (ANTHROPIC, {"speed": "fast"}, {}, "billed at fast mode: step 1"),
+        (ANTHROPIC, {"inference_geo": "us"}, {}, "billed at inference in us: step 1"),
+        (ANTHROPIC, {"service_tier": "batch"}, {}, "billed at service tier batch: step 1"),
+        (CHAT, {}, {"service_tier": "flex"}, "billed at service tier flex: step 1"),
+        (ANTHROPIC, {"speed": "standard", "inference_geo": "global", "service_tier": "standard"}, {}, None),
+        (CHAT, {}, {"service_tier": "default"}, None),
+    ],
+)
+def test_terms_that_change_the_price_are_told(
+    api: str, usage: dict[str, Json], members: dict[str, Json], told: str | None
+) -> None:
+    found = saying(step(talk(2, api)), usage, **members)
+    assert rows(found).get("terms") == told
+    said = steps_of(analysed([found]))[0]
+    assert said["speed"] == usage.get("speed")
+    assert said["inference_geo"] == usage.get("inference_geo")
+    assert said["service_tier"] == (members.get("service_tier") or usage.get("service_tier"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "served", "other"),
+    [
+        ("priority", "default", True),
+        ("flex", "standard", True),
+        ("fast", "priority", False),
+        ("standard_only", "standard", False),
+        ("default", "default", False),
+        ("auto", "priority", False),
+        ("priority", None, False),
+        (None, "priority", False),
+        (7, "priority", False),
+    ],
+)
+def test_a_tier_is_another_only_where_one_was_named(asked: Json, served: str | None, *, other: bool) -> None:
+    assert other_tier(asked, served) is other
+
+
+def test_a_tier_that_was_not_served_as_asked_is_told() -> None:
+    asked = talk(2, CHAT, params={"service_tier": "priority"})
+    found = rows(saying(step(asked), service_tier="default"))
+    assert found["terms"] == "served at tier default where priority was asked for: step 1"
 
 
 # ---- reads that are not told ---------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 What happened
     Content, parameters and account are equal, the entry should be alive, a breakpoint is in reach, its writer had
     answered. Yet the usage shows a loss. Reasons on the provider's side: early eviction, routing to another
-    machine, fail-over, blocks that the server changes before it hashes.
+    machine, fail-over, blocks that the server changes before it hashes. Where the reply names another model or
+    service tier than the one before, the verdict says so: a router or a fallback chose it, not the request.
 
 Why it costs
     The prefix is billed once more. Caches are best effort: lifetimes are promised, hits are not.
@@ -37,16 +38,43 @@ Known limits
 from __future__ import annotations
 
 from rebilled.causes.cause import Cause
+from rebilled.causes.telling import short
 from rebilled.evidence import Evidence
+from rebilled.providers.served import other_model, plain_tier
 
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
+    switched = served_otherwise(evidence)
+    if switched:
+        return f"The request asks for the same as before, but {switched}. Caches are kept apart by it."
     if evidence.idle_s is None:
         return "Nothing in the request explains the loss. The log has no times, so an entry that ran out is possible."
     return (
         "Nothing in the request explains the loss: the same prefix was sent in time, and the provider did not find it."
     )
+
+
+def served_otherwise(evidence: Evidence) -> str:
+    """Whether the provider served two equal requests by another model or tier, as a clause; empty where it did not."""
+    if evidence.compared is None:
+        return ""
+    mine, theirs = evidence.compared.reply, evidence.step.reply
+    if mine.model and theirs.model and other_model(mine.model, theirs.model, evidence.step.provider):
+        return f"{short(theirs.model, 40)} answered it and {short(mine.model, 40)} the step before"
+    old, new = plain_tier(mine.service_tier), plain_tier(theirs.service_tier)
+    if mine.service_tier and theirs.service_tier and old != new:
+        return (
+            f"it was served at tier {short(new or 'default', 20)} and the step before at {short(old or 'default', 20)}"
+        )
+    return ""
+
+
+def advise(evidence: Evidence) -> str | None:
+    """Where the provider switched model or tier by itself: to name the one that is wanted."""
+    if served_otherwise(evidence):
+        return "Name one model and tier that the provider does not replace, or pin the upstream that serves you."
+    return None
 
 
 CAUSE = Cause(
@@ -66,4 +94,5 @@ CAUSE = Cause(
     ),
     doc=__doc__ or "",
     applies=applies,
+    advice=advise,
 )

@@ -32,13 +32,27 @@ def read_reply(response: Json, events: Sequence[Json]) -> Reply:
     """A generateContent response, or its stream: each chunk's usage replaces the one before."""
     chunks: list[Json] = [*(response if isinstance(response, list) else [response]), *events]
     usage: Json = None
-    model = ident = error = None
+    model = ident = error = tier = None
     for chunk in chunks:
         if isinstance(dig(chunk, "usageMetadata"), dict):
             usage = dig(chunk, "usageMetadata")
         model, ident = text_at(chunk, "modelVersion") or model, text_at(chunk, "responseId") or ident
-        error = error_text(chunk) or error
-    return Reply(usage=read_usage(usage), model=model, response_id=ident, error=error)
+        error, tier = error_text(chunk) or error, read_tier(dig(chunk, "usageMetadata")) or tier
+    return Reply(usage=read_usage(usage), model=model, response_id=ident, service_tier=tier, error=error)
+
+
+def read_tier(usage: Json) -> str | None:
+    """The service tier that a call was billed at; None for the usual one (google-genai 3.6.1, 2026-11-30).
+
+    The Gemini API names it in `serviceTier`, Vertex AI in `trafficType`.
+    """
+    named = text_at(usage, "serviceTier")
+    if named is not None:
+        return named.lower().removeprefix("service_tier_")
+    traffic = (text_at(usage, "trafficType") or "").lower()
+    if traffic == "provisioned_throughput":
+        return "provisioned"
+    return traffic.removeprefix("on_demand_") if traffic.startswith("on_demand_") else None
 
 
 def read_usage(usage: Json) -> Usage | None:

@@ -1,4 +1,4 @@
-"""What a reply shows to be other than what was asked for: the model that answered, and what its own tools wrote."""
+"""What a reply shows to be other than what was asked for: model, terms, and what the provider's own tools wrote."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from rebilled.model import Breakpoint, Reply
+from rebilled.model import Breakpoint, Json, Reply
 from rebilled.providers.rules import plain_model
 
 _EDITION: Final = re.compile(
@@ -29,6 +29,35 @@ def other_model(asked: str, answered: str | None, provider: str) -> bool:
 def _plainest(model: str) -> str:
     name = plain_model(model).replace(".", "-").replace("_", "-")
     return _EDITION.sub("", name)
+
+
+_USUAL_TIERS: Final = frozenset({"", "auto", "default", "standard", "standard_only", "on_demand", "unspecified"})
+_SAME_TIERS: Final = {"fast": "priority"}
+"""OpenAI reports both as `priority` (openai 3.57.0, 2026-11-30)."""
+
+
+def plain_tier(tier: Json) -> str:
+    """A service tier by the one name it is billed under, empty for the usual one."""
+    name = tier.lower().removeprefix("service_tier_") if isinstance(tier, str) else ""
+    return "" if name in _USUAL_TIERS else _SAME_TIERS.get(name, name)
+
+
+def other_tier(asked: Json, served: str | None) -> bool:
+    """Whether a call was billed at another service tier than it named; `auto` names none."""
+    return (
+        isinstance(asked, str)
+        and asked not in ("", "auto")
+        and bool(served)
+        and plain_tier(asked) != plain_tier(served)
+    )
+
+
+def terms_of(reply: Reply) -> tuple[str, ...]:
+    """What of a reply's terms changes the price: its service tier, fast mode, and the place of inference."""
+    found = [f"service tier {tier}"] if (tier := plain_tier(reply.service_tier)) else []
+    found += ["fast mode"] if (reply.speed or "").lower() == "fast" else []
+    place = (reply.inference_geo or "").lower()
+    return (*found, *([f"inference in {place}"] if place not in ("", "global", "not_available") else []))
 
 
 def server_tool_writes(reply: Reply, marks: Sequence[Breakpoint]) -> int:

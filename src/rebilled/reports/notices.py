@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from rebilled.analysis import Analysis
 from rebilled.diagnosis import agrees, dropped, read_diagnosis
 from rebilled.model import StepResult
-from rebilled.providers.served import other_model, server_tool_writes
+from rebilled.providers.served import other_model, other_tier, server_tool_writes, terms_of
 from rebilled.reports.amount import count, percent, steps, usd, whole
 from rebilled.reports.plain import cut_middle, plain
 
@@ -23,7 +23,7 @@ def notices(analysis: Analysis) -> list[Row]:
     results = analysis.results
     return [
         row
-        for made in (_untold, _diagnosed, _dropped, _credited, _server_tools, _served, _charged)
+        for made in (_untold, _diagnosed, _dropped, _credited, _server_tools, _served, _terms, _charged)
         for row in made(results)
     ]
 
@@ -130,21 +130,37 @@ def _served(results: list[StepResult]) -> list[Row]:
     return rows[:_MOST_NAMED] + more
 
 
+def _terms(results: list[StepResult]) -> list[Row]:
+    """Terms that change the price, and service tiers that were not served as asked for."""
+    by_term: dict[str, list[StepResult]] = defaultdict(list)
+    other: dict[tuple[str, str], list[StepResult]] = defaultdict(list)
+    for result in results:
+        reply, asked = result.step.reply, result.step.params.scope.get("service_tier")
+        for term in terms_of(reply):
+            by_term[term].append(result)
+        if other_tier(asked, reply.service_tier):
+            other[str(asked), str(reply.service_tier)].append(result)
+    rows = [("terms", f"billed at {plain(term)}: {_steps(some)}") for term, some in by_term.items()]
+    rows += [
+        ("terms", f"served at tier {_name(served)} where {_name(asked)} was asked for: {_steps(some)}")
+        for (asked, served), some in other.items()
+    ]
+    return rows[: 2 * _MOST_NAMED]
+
+
 def _charged(results: list[StepResult]) -> list[Row]:
-    """The dollars that replies say they cost, where they are others than the prices make."""
+    """The dollars that replies say they cost, beside those that the prices make."""
     both = [(r.step.reply.charged_usd, r.cost.total_usd) for r in results if r.cost and r.step.reply.charged_usd]
     said, ours = sum(charged or 0.0 for charged, _ in both), sum(cost for _, cost in both)
+    if not both:
+        return []
     off = abs(said - ours)
     if off < _LEAST_USD or off < _LEAST_SHARE * max(said, ours):
-        return []
-    more = "more" if said > ours else "less"
-    return [
-        (
-            "charged",
-            f"the replies of {whole(len(both), 'step')} say {usd(said)}, {percent(off / ours) if ours else usd(off)} "
-            f"{more} than the {usd(ours)} of these prices",
-        )
-    ]
+        told = f"the same as these prices make ({usd(ours)})"
+    else:
+        more = "more" if said > ours else "less"
+        told = f"{percent(off / ours) if ours else usd(off)} {more} than the {usd(ours)} of these prices"
+    return [("charged", f"the replies of {whole(len(both), 'step')} say {usd(said)}, {told}")]
 
 
 def _steps(results: Iterable[StepResult]) -> str:
