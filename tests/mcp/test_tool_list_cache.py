@@ -1,20 +1,29 @@
-"""A cache of tool lists under a server that changes its mind: stateful laws, threads, and the real SDK client."""
+"""A cache of tool lists under a server that changes its mind: lifetimes, callers, failures, the real client."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
-import random
 import threading
 import time
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from mcp.types import PromptListChangedNotification, ToolListChangedNotification
 
-from rebilled.mcp.tool_list import GATEWAY, LEGACY, MODERN, Policy, merge_tool_lists, read_hints, tool_list_result
+from rebilled.errors import InputError
+from rebilled.mcp import tool_list_shelf
+from rebilled.mcp.tool_list import (
+    GATEWAY,
+    LEGACY,
+    MODERN,
+    Freezer,
+    Policy,
+    merge_tool_lists,
+    read_hints,
+    tool_list_result,
+)
 from rebilled.mcp.tool_list_cache import AsyncToolListCache, ToolListCache, ToolListError, from_client
 
 
@@ -90,6 +99,8 @@ def test_a_fresh_list_is_not_asked_for_again_and_an_expired_one_is() -> None:
         ("60000", LEGACY, 0),
         (True, LEGACY, 0),
         (float("nan"), LEGACY, 0),
+        (float("inf"), LEGACY, 0),
+        (10**400, MODERN, 600_000),
     ],
 )
 def test_a_hint_is_honoured_within_the_policy(ttl: Any, policy: Policy, kept_ms: int) -> None:
@@ -164,6 +175,47 @@ def test_a_list_that_turns_private_leaves_no_public_copy() -> None:
     assert cache.get(auth="y").names == ["b"]
 
 
+def test_a_caller_is_asked_for_with_its_own_credential() -> None:
+    lists = {who: Server(page(tool(who))) for who in ("x", "y")}
+    cache = ToolListCache(Server(page(tool("nobody"))), clock=Clock())
+    for _ in range(2):
+        assert [cache.get(auth=who, fetch_page=lists[who]).names for who in lists] == [["x"], ["y"]]
+    assert [server.asked for server in lists.values()] == [1, 1]
+
+
+def test_clients_of_another_revision_or_with_other_capabilities_have_a_list_of_their_own() -> None:
+    server = Server(page(tool("a"), scope="public"))
+    cache = cache_of(server, Clock(), share_public=True)
+    cache.get(auth="x", variant="2026-07-28")
+    server.pages = [page(tool("a"), tool("b"), scope="public")]
+    assert cache.get(auth="x", variant="2025-11-25").names == ["a", "b"]
+    assert cache.get(auth="y", variant="2026-07-28").names == ["a"]
+    assert server.asked == 2
+
+
+@pytest.mark.parametrize("auth", ["\0public", "", "public"])
+def test_no_name_of_a_caller_opens_the_place_of_public_lists(auth: str) -> None:
+    server = Server(page(tool("secret")))
+    cache = cache_of(server, Clock(), share_public=True)
+    cache.get(auth=auth)
+    server.pages = [page(tool("a"))]
+    assert cache.get(auth="other").names == ["a"]
+
+
+def test_lists_of_callers_that_never_come_back_are_let_go_the_stalest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_list_shelf, "MOST_KEPT", 20)
+    server, clock = Server(page(tool("a"))), Clock()
+    cache = cache_of(server, clock)
+    for at in range(100):
+        clock.now += 0.1
+        cache.get(tenant=str(at))
+    assert server.asked == 100
+    cache.get(tenant="99")
+    assert server.asked == 100
+    cache.get(tenant="0")
+    assert server.asked == 101
+
+
 # ---- what is given -----------------------------------------------------------------------------------------------
 
 
@@ -180,6 +232,67 @@ def test_bytes_stay_while_the_meaning_is_equal_and_change_with_it() -> None:
     assert cache.get().data == first
     server.pages = [page(tool("b"), tool("a", "Does more."), ttl=0)]
     assert cache.get().data != first
+
+
+def test_callers_whose_tools_mean_the_same_get_the_same_bytes() -> None:
+    turned = {**dict(reversed(list(tool("a").items())))}
+    for scopes in (("private", "private"), ("private", "public"), ("public", "private")):
+        server, clock = Server(page(tool("a"), scope=scopes[0], ttl=1_000)), Clock()
+        cache = cache_of(server, clock, share_public=True)
+        first = cache.get(tenant="1")
+        clock.now += 2
+        server.pages = [page(turned, scope=scopes[1])]
+        second = cache.get(tenant="2")
+        assert second.scope == scopes[1]
+        assert first.data == second.data
+
+
+def test_bytes_stand_still_across_a_definition_that_comes_and_goes() -> None:
+    turned = {"inputSchema": {"properties": {"b": {}, "a": {}}, "type": "object"}, "name": "a"}
+    server = Server(page(tool("a"), ttl=0))
+    cache = cache_of(server, Clock())
+    first = cache.get().data
+    server.pages = [page(tool("a", "Another."), ttl=0)]
+    cache.get()
+    server.pages = [page({**turned, "description": "Does it."}, ttl=0)]
+    assert cache.get().data == first
+
+
+def test_only_what_was_not_sent_for_long_may_get_new_bytes() -> None:
+    freezer = Freezer(most=2)
+    first = freezer.frozen([tool("a")])
+    for name in "bcd":
+        freezer.frozen([tool("a"), tool(name)])
+    assert freezer.frozen([dict(reversed(list(tool("a").items())))]) == first
+
+
+def test_of_two_tools_with_one_name_the_same_is_kept_whatever_comes_first() -> None:
+    one, two = tool("a", "One."), tool("a", "Two.")
+    found = [cache_of(Server(page(*tools)), Clock()).get() for tools in ((one, two), (two, one))]
+    assert found[0].data == found[1].data
+    assert [len(each.excluded) for each in found] == [1, 1]
+    assert [each.excluded[0].place for each in found] == [1, 0]
+
+
+def test_named_tools_stand_in_front_in_the_order_that_was_given() -> None:
+    pages = (page(tool("d"), tool("b"), tool("c"), tool("a")), page(tool("a"), tool("c"), tool("d"), tool("b")))
+    for each in pages:
+        assert cache_of(Server(each), Clock(), order=("c", "gone", "b")).get().names == ["c", "b", "a", "d"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"order": "alphabet"},
+        {"order": ("a", 3)},
+        {"default_ttl_ms": -1},
+        {"min_ttl_ms": 700_000},
+        {"stale_if_error_ms": 600_001},
+    ],
+)
+def test_a_policy_that_cannot_be_kept_to_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        Policy(**wrong)
 
 
 def test_the_servers_own_order_can_be_kept() -> None:
@@ -205,10 +318,46 @@ def test_what_a_caller_does_to_its_list_stays_with_it() -> None:
 # ---- failures ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pages", [[page(tool("a"), nextCursor="0")], [{"tools": None}], [{"result": 1}]])
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [page(tool("a"), nextCursor="0")],
+        [page(tool("a"), nextCursor="")],
+        [page(tool("a"), nextCursor=1)],
+        [page(tool("a"), resultType="input_required")],
+        [page(tool("a"), resultType="partial")],
+        [{"tools": None}],
+        [{"result": 1}],
+    ],
+)
 def test_a_list_that_does_not_end_or_is_none_is_an_error(pages: list[dict[str, Any]]) -> None:
     with pytest.raises(ToolListError):
         cache_of(Server(*pages), Clock()).get()
+
+
+def test_an_empty_text_is_a_cursor() -> None:
+    asked: list[str | None] = []
+
+    def paged(cursor: str | None) -> dict[str, Any]:
+        asked.append(cursor)
+        return page(tool("b")) if cursor == "" else page(tool("a"), nextCursor="")
+
+    assert ToolListCache(paged, clock=Clock()).get().names == ["a", "b"]
+    assert asked == [None, ""]
+
+
+def test_a_walk_that_breaks_twice_is_given_up() -> None:
+    asked: list[str | None] = []
+
+    def breaking(cursor: str | None) -> dict[str, Any]:
+        asked.append(cursor)
+        if cursor:
+            raise ConnectionError("gone")
+        return page(tool("a"), nextCursor="1")
+
+    with pytest.raises(ConnectionError):
+        ToolListCache(breaking, clock=Clock()).get()
+    assert asked == [None, "1", None, "1"]
 
 
 def test_a_walk_that_breaks_is_begun_anew_once() -> None:
@@ -263,6 +412,27 @@ def test_a_lost_stream_forgets_the_list() -> None:
     cache.stream_lost()
     cache.get()
     assert server.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        ({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, 2),
+        (ToolListChangedNotification(), 2),
+        ({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}, 1),
+        (PromptListChangedNotification(), 1),
+        (ConnectionError("gone"), 1),
+        ("notifications/tools/list_changed", 1),
+        ({"id": 3, "result": {}}, 1),
+    ],
+)
+def test_a_message_of_the_server_forgets_the_list_only_where_it_says_so(message: Any, asked: int) -> None:
+    server = Server(page(tool("a")))
+    cache = cache_of(server, Clock())
+    cache.get()
+    cache.on_message(message)
+    cache.get()
+    assert server.asked == asked
 
 
 # ---- many at once ------------------------------------------------------------------------------------------------
@@ -325,6 +495,56 @@ def test_many_tasks_fetch_once_and_one_that_gives_up_ends_nothing() -> None:
     assert {item.data for item in found} == {found[0].data}
 
 
+def test_who_waits_for_a_fetch_that_is_ended_is_told_so_and_not_ended_too() -> None:
+    begun, waiting = threading.Event(), threading.Event()
+
+    def ended(_: str | None) -> dict[str, Any]:
+        begun.set()
+        waiting.wait(5)
+        time.sleep(0.05)
+        raise SystemExit
+
+    cache = ToolListCache(ended)
+    told: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            cache.get()
+        except BaseException as error:
+            told.append(error)
+
+    first = threading.Thread(target=ask)
+    first.start()
+    assert begun.wait(5)
+    second = threading.Thread(target=ask)
+    second.start()
+    waiting.set()
+    first.join()
+    second.join()
+    assert sorted(type(error).__name__ for error in told) == ["SystemExit", "ToolListError"]
+
+
+def test_a_failed_fetch_that_nobody_waits_for_says_nothing() -> None:
+    complaints: list[Any] = []
+
+    async def broken(_: str | None) -> dict[str, Any]:
+        await asyncio.sleep(0.01)
+        raise ConnectionError("gone")
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        cache = AsyncToolListCache(broken)
+        waiting = asyncio.create_task(cache.get())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(0.03)
+        del cache
+        gc.collect()
+
+    asyncio.run(main())
+    assert complaints == []
+
+
 # ---- several servers ---------------------------------------------------------------------------------------------
 
 
@@ -338,6 +558,11 @@ def test_merged_lists_stand_in_one_order_whoever_answers_first() -> None:
         merge_tool_lists(lists, name="{tool}")
 
 
+def test_a_merge_keeps_an_order_that_was_asked_for() -> None:
+    meant = cache_of(Server(page(tool("b"), tool("c"), tool("a"))), Clock(), order=("c",)).get()
+    assert [item["name"] for item in json.loads(merge_tool_lists({"x": meant}, name="{tool}"))] == ["c", "a", "b"]
+
+
 def test_a_servers_result_is_in_order_and_says_how_long_it_holds() -> None:
     found = tool_list_result([tool("b"), tool("a")], varies_by_caller=True)
     assert [item["name"] for item in found["tools"]] == ["a", "b"]
@@ -345,95 +570,16 @@ def test_a_servers_result_is_in_order_and_says_how_long_it_holds() -> None:
     assert tool_list_result([], varies_by_caller=False)["cacheScope"] == "public"
     with pytest.raises(ValueError, match="from 0 on"):
         tool_list_result([], varies_by_caller=False, ttl_ms=-1)
+    with pytest.raises(ValueError, match="place 1 has no name"):
+        tool_list_result([tool("a"), {"title": "b"}], varies_by_caller=False)
+    with pytest.raises(InputError, match="order"):
+        tool_list_result([], varies_by_caller=False, order="size")
 
 
-# ---- the laws ----------------------------------------------------------------------------------------------------
-
-CALLERS = st.tuples(st.sampled_from(["", "x", "y"]), st.sampled_from(["", "1", "2"]))
-
-
-class Machine(RuleBasedStateMachine):
-    """A server whose list differs by caller and changes; what the cache gives is held against what it may know."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clock = Clock()
-        self.version = 0
-        self.floor = 0
-        self.private = True
-        self.down = False
-        self.flying = 0
-        self.most_flying = 0
-        self.caller = ("", "")
-        self.bytes_of: dict[tuple[tuple[str, str], int], bytes] = {}
-        self.policy = Policy(share_public=True, stale_if_error_ms=10_000, default_ttl_ms=5_000)
-        self.cache = ToolListCache(self.answer, policy=self.policy, clock=self.clock)
-
-    def answer(self, _: str | None) -> dict[str, Any]:
-        self.flying += 1
-        self.most_flying = max(self.most_flying, self.flying)
-        try:
-            if self.down:
-                raise ConnectionError("down")
-            own = f"{self.caller}" if self.private else "all"
-            tools = [tool("b", f"v{self.version} {own}"), tool("a", f"v{self.version} {own}")]
-            random.Random(self.clock.now).shuffle(tools)
-            listed = [dict(reversed(list(item.items()))) if self.clock.now % 2 else item for item in tools]
-            return page(*listed, ttl=3_000, scope="private" if self.private else "public")
-        finally:
-            self.flying -= 1
-
-    @rule(caller=CALLERS)
-    def get(self, caller: tuple[str, str]) -> None:
-        self.caller = caller
-        try:
-            found = self.cache.get(auth=caller[0], tenant=caller[1])
-        except ConnectionError:
-            assert self.down
-            return
-        text = found.tools[0]["description"]
-        version = int(text.split()[0][1:])
-        assert version >= self.floor, "a list from before the invalidation"
-        assert text.endswith(("all", f"{caller}")), "another caller's list"
-        assert found.names == ["a", "b"]
-        owner = ("all", "") if text.endswith("all") else caller
-        known = self.bytes_of.setdefault((owner, version), found.data)
-        if not text.endswith("all"):
-            assert known == found.data, "bytes moved while the meaning was equal"
-
-    @rule()
-    def change_and_say_so(self) -> None:
-        self.version += 1
-        self.floor = self.version
-        self.cache.invalidate()
-
-    @rule()
-    def change_in_silence(self) -> None:
-        self.version += 1
-
-    @rule(private=st.booleans())
-    def change_scope(self, private: bool) -> None:
-        if private != self.private:
-            self.private = private
-            self.version += 1
-            self.floor = self.version
-            self.cache.invalidate()
-
-    @rule(seconds=st.floats(0.1, 20))
-    def wait(self, seconds: float) -> None:
-        self.clock.now += seconds
-
-    @rule(down=st.booleans())
-    def fail(self, down: bool) -> None:
-        self.down = down
-
-    @invariant()
-    def one_fetch_at_a_time(self) -> None:
-        assert self.most_flying <= 1
-
-
-Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
-TestToolListCache = Machine.TestCase
+@pytest.mark.parametrize(("order", "names"), [("server", ["b", "c", "a"]), (("c",), ["c", "a", "b"])])
+def test_a_server_can_send_an_order_that_is_meant(order: Any, names: list[str]) -> None:
+    found = tool_list_result([tool("b"), tool("c"), tool("a")], varies_by_caller=True, order=order)
+    assert [item["name"] for item in found["tools"]] == names
 
 
 # ---- the real client ---------------------------------------------------------------------------------------------

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import orjson
 
+from rebilled.errors import InputError
 from rebilled.mcp.tool_rules import header_faults
 
 ToolObject = dict[str, Any]
 
 PUBLIC, PRIVATE = "public", "private"
-_MOST_TTL_MS = 1e15
+NAME, SERVER = "name", "server"
+_MOST_TTL_MS = 10**15
 _MOST_FROZEN = 10_000
+_SECOND = "a second tool of this name"
+
+
+def check_order(order: str | Sequence[str]) -> None:
+    """Raises InputError for an order that is neither `name` nor `server` nor a list of names."""
+    if isinstance(order, str):
+        if order not in (NAME, SERVER):
+            raise InputError(f"order is {order!r}; give {NAME!r}, {SERVER!r}, or a list of tool names")
+    elif not all(isinstance(name, str) for name in order):
+        raise InputError("order holds something that is no text; give the names of tools")
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -23,10 +37,11 @@ class Policy(msgspec.Struct, frozen=True):
 
     default_ttl_ms: for a list without a hint. min_ttl_ms: a floor under every hint, 0 for none; the specification wants
     a ttl of 0 to mean what it says, so a floor is your own choice. max_ttl_ms: a ceiling over every hint.
-    stale_if_error_ms: how long an expired list may still serve where a fetch fails. share_public: one list for all
-    callers where the server says that it is public; off, as a mislabelled list would go to everybody.
-    order: `name`, by code points of the names; `server`, as the server sends them. http: leave out tools whose header
-    annotations are not valid, as a client over HTTP must.
+    stale_if_error_ms: how long an expired list may still serve where a fetch fails, at most max_ttl_ms.
+    share_public: one list for all callers where the server says that it is public; off, as a mislabelled list would go
+    to everybody. order: `name`, by code points of the names; `server`, as the server sends them; or names, which stand
+    in front in this order. http: leave out tools whose header annotations are not valid, as a client over HTTP must.
+    Raises InputError for times or an order that cannot be kept to.
     """
 
     default_ttl_ms: int = 0
@@ -34,8 +49,18 @@ class Policy(msgspec.Struct, frozen=True):
     max_ttl_ms: int = 600_000
     stale_if_error_ms: int = 0
     share_public: bool = False
-    order: str = "name"
+    order: str | tuple[str, ...] = NAME
     http: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be kept to."""
+        for name in ("default_ttl_ms", "min_ttl_ms", "max_ttl_ms", "stale_if_error_ms"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}; give milliseconds from 0 on")
+        for name in ("min_ttl_ms", "stale_if_error_ms"):
+            if getattr(self, name) > self.max_ttl_ms:
+                raise InputError(f"{name} is over max_ttl_ms, {self.max_ttl_ms}; give a smaller one, or raise that")
+        check_order(self.order)
 
     def lifetime_ms(self, hinted: int | None) -> int:
         """How long a list with this hint is kept."""
@@ -112,40 +137,47 @@ def _ttl(value: object, warnings: list[str]) -> int | None:
     """A ttl in whole milliseconds, None where there is none; what is not a number from 0 on counts as 0."""
     if value is None:
         return None
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if number and 0 <= value < _MOST_TTL_MS and value == int(value):  # type: ignore[operator, call-overload]
-        return int(value)  # type: ignore[call-overload, no-any-return]
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        shorter = min(value, _MOST_TTL_MS)
+        if shorter == int(shorter) and value != float("inf"):
+            return int(shorter)
     warnings.append("ttlMs is not a whole number from 0 on; taken as 0")
     return 0
 
 
 def usable(pages: Iterable[Mapping[str, Any]], *, http: bool) -> tuple[list[ToolObject], list[Excluded]]:
-    """The tools of all pages that can be used, and those that cannot: one bad tool never costs the others."""
-    kept: list[ToolObject] = []
+    """The tools of all pages that can be used, and those that cannot: one bad tool never costs the others.
+
+    Of several tools with one name it is the same one that is kept, whatever order they come in.
+    """
+    kept: dict[str, tuple[int, bytes, ToolObject]] = {}
     left: list[Excluded] = []
-    seen: set[str] = set()
-    place = -1
+    for place, item in enumerate(_listed(pages)):
+        reason = _fault(item, http=http)
+        name = item.get("name") if isinstance(item, dict) else None
+        if reason:
+            left.append(Excluded(place, name if isinstance(name, str) else "", reason))
+            continue
+        meaning, known = canonical(item), kept.get(item["name"])
+        if known is not None:
+            left.append(Excluded(place if meaning >= known[1] else known[0], item["name"], _SECOND))
+        if known is None or meaning < known[1]:
+            kept[item["name"]] = (place, meaning, item)
+    found = [copy.deepcopy(item) for _, _, item in sorted(kept.values(), key=lambda one: one[0])]
+    return found, sorted(left, key=lambda one: one.place)
+
+
+def _listed(pages: Iterable[Mapping[str, Any]]) -> Iterable[Any]:
     for page in pages:
         listed = page.get("tools")
-        for item in listed if isinstance(listed, list) else ():
-            place += 1
-            reason = _fault(item, seen, http=http)
-            name = item.get("name") if isinstance(item, dict) else None
-            if reason:
-                left.append(Excluded(place, name if isinstance(name, str) else "", reason))
-            else:
-                seen.add(item["name"])
-                kept.append(copy.deepcopy(item))
-    return kept, left
+        yield from listed if isinstance(listed, list) else ()
 
 
-def _fault(item: Any, seen: set[str], *, http: bool) -> str:
+def _fault(item: Any, *, http: bool) -> str:
     if not isinstance(item, dict):
         return "not an object"
     if not isinstance(item.get("name"), str) or not item["name"]:
         return "no name"
-    if item["name"] in seen:
-        return "a second tool of this name"
     if not _is_json(item):
         return "not JSON"
     rules = header_faults(item.get("inputSchema")) if http else []
@@ -168,42 +200,47 @@ def canonical(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def in_order(tools: Iterable[ToolObject], order: str) -> list[ToolObject]:
-    """The tools by code points of their names, or as they came."""
+def in_order(tools: Iterable[ToolObject], order: str | Sequence[str]) -> list[ToolObject]:
+    """The tools by code points of their names, as they came, or first those that are named, in that order."""
     listed = list(tools)
-    return sorted(listed, key=lambda tool: (tool["name"], canonical(tool))) if order == "name" else listed
+    if order == SERVER:
+        return listed
+    first = {} if isinstance(order, str) else {name: place for place, name in reversed(list(enumerate(order)))}
+    return sorted(listed, key=lambda tool: (first.get(tool["name"], len(order)), tool["name"], canonical(tool)))
 
 
 class Freezer:
-    """Keeps the first serialisation of each tool for as long as the tool means the same."""
+    """Keeps the first serialisation of each tool, for every list in which a tool means the same."""
 
-    def __init__(self) -> None:
-        self._frozen: dict[str, tuple[bytes, bytes]] = {}
+    def __init__(self, most: int = _MOST_FROZEN) -> None:
+        self._most = most
+        self._frozen: OrderedDict[bytes, bytes] = OrderedDict()
 
     def frozen(self, tools: Iterable[ToolObject]) -> bytes:
         """The tools as one JSON array; what was sent before and means the same keeps its bytes."""
-        parts = []
-        if len(self._frozen) > _MOST_FROZEN:
-            self._frozen.clear()
-        for tool in tools:
-            meaning = canonical(tool)
-            known = self._frozen.get(tool["name"])
-            if known is None or known[0] != meaning:
-                known = self._frozen[tool["name"]] = (meaning, orjson.dumps(tool))
-            parts.append(known[1])
-        return b"[" + b",".join(parts) + b"]"
+        data = b"[" + b",".join([self._tool(tool) for tool in tools]) + b"]"
+        while len(self._frozen) > self._most:
+            self._frozen.popitem(last=False)
+        return data
+
+    def _tool(self, tool: ToolObject) -> bytes:
+        meaning = hashlib.sha256(canonical(tool)).digest()
+        found = self._frozen.setdefault(meaning, orjson.dumps(tool))
+        self._frozen.move_to_end(meaning)
+        return found
 
 
 def merge_tool_lists(lists: Mapping[str, ToolList], *, name: str = "mcp__{server}__{tool}") -> bytes:
     """The tools of several servers as one JSON array in an order that no server's answer time can move.
 
+    Servers stand by their alias, the tools of each as its list has them.
     lists: by the alias of the server. name: how a tool is called in the merged list.
     Raises ValueError where two tools would have one name.
     """
     parts: list[bytes] = []
     seen: dict[str, str] = {}
     for server in sorted(lists):
-        for tool in in_order(lists[server].tools, "name"):
+        for tool in lists[server].tools:
             called = name.format(server=server, tool=tool["name"])
             if called in seen:
                 raise ValueError(f"{called!r} would be a tool of {seen[called]} and of {server}; choose other aliases")
@@ -217,21 +254,28 @@ def tool_list_result(
     *,
     varies_by_caller: bool,
     ttl_ms: int = 300_000,
+    order: str | Sequence[str] = NAME,
     next_cursor: str | None = None,
 ) -> dict[str, Any]:
     """A tools/list result as a server should send it: a stable order, how long it holds, and who may share it.
 
     varies_by_caller: True where another caller may get another list. ttl_ms: how long the list holds, in milliseconds.
-    Raises ValueError for a ttl below 0.
+    order: `name`; `server` where the tools come in an order that is meant and never moves; or names that stand first.
+    Raises ValueError for a ttl below 0 and for a tool without a name.
 
     The rule is AGT-17 of the Agent Wranglers agents as users playbook, CC BY 4.0:
     https://agentwranglers.se/playbook/agents-as-users/mcp-servers/list-cache-hints
     """
     if ttl_ms < 0:
         raise ValueError(f"ttl_ms is {ttl_ms}; give milliseconds from 0 on")
+    check_order(order)
+    listed = [dict(tool) for tool in tools]
+    for place, tool in enumerate(listed):
+        if not isinstance(tool.get("name"), str):
+            raise ValueError(f"the tool at place {place} has no name; give every tool one")
     found: dict[str, Any] = {
         "resultType": "complete",
-        "tools": in_order((dict(tool) for tool in tools), "name"),
+        "tools": in_order(listed, order),
         "ttlMs": ttl_ms,
         "cacheScope": PRIVATE if varies_by_caller else PUBLIC,
     }

@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from rebilled.errors import RebilledError
-from rebilled.mcp.tool_list import MODERN, PUBLIC, Freezer, Policy, ToolList, in_order, read_hints, usable
+from rebilled.mcp.tool_list import MODERN, Policy, ToolList
+from rebilled.mcp.tool_list_shelf import Caller, Shelf
 
 FetchPage = Callable[[str | None], Any]
 """Gives one page of tools/list for a cursor, None for the first: a mapping as on the wire, or the SDK's result."""
@@ -23,6 +23,7 @@ MOST_PAGES = 50
 MOST_TOOLS = 2_000
 _TRIES = 2
 _MOST_RETURNS = 3
+_CHANGED = "notifications/tools/list_changed"
 _STALE_CALL_ERRORS = (-32020, -32601, -32602)
 
 
@@ -30,103 +31,40 @@ class ToolListError(RebilledError):
     """A tool list that could not be fetched, or that does not end."""
 
 
-class _Kept(msgspec.Struct):
-    """A list with the moment, in seconds of the clock, until which it is fresh."""
-
-    found: ToolList
-    fresh_until: float
-
-
-_Key = tuple[str, str]
-_SHARED: _Key = ("\0public", "")
-
-
-class _Shelf:
-    """What is kept, and the rules for it; fetches nothing, and is used under its owner's lock."""
-
-    def __init__(self, policy: Policy, clock: Callable[[], float]) -> None:
-        self.policy = policy
-        self.clock = clock
-        self.kept: dict[_Key, _Kept] = {}
-        self.freezers: dict[_Key, Freezer] = {}
-        self.generation = 0
-
-    def fresh(self, key: _Key) -> ToolList | None:
-        """A list that is still fresh for a caller."""
-        for place in (key, _SHARED):
-            found = self.kept.get(place)
-            if found is not None and self.clock() < found.fresh_until:
-                return found.found
-        return None
-
-    def store(self, key: _Key, pages: list[Mapping[str, Any]], received_at: float, generation: int) -> ToolList:
-        """Put pages together, and keep the list unless it was invalidated while it was on its way.
-
-        received_at: when the first page came, from which its lifetime counts.
-        """
-        hints = read_hints(pages)
-        tools, excluded = usable(pages, http=self.policy.http)
-        shared = hints.scope == PUBLIC and self.policy.share_public
-        place = _SHARED if shared else key
-        freezer = self.freezers.setdefault(place, Freezer())
-        lifetime = min(self.policy.lifetime_ms(ttl) for ttl in hints.ttls_ms)
-        found = ToolList(
-            data=freezer.frozen(in_order(tools, self.policy.order)),
-            scope=hints.scope,
-            ttl_ms=lifetime,
-            excluded=tuple(excluded),
-            warnings=hints.warnings,
-        )
-        if generation == self.generation:
-            self._drop_other_arm(place, shared=shared)
-            self.kept[place] = _Kept(found, received_at + lifetime / 1000)
-        return found
-
-    def _drop_other_arm(self, place: _Key, *, shared: bool) -> None:
-        """A list that changes between public and private leaves nothing behind in the other place."""
-        if shared:
-            self.kept = {key: kept for key, kept in self.kept.items() if key == _SHARED}
-        elif place != _SHARED:
-            self.kept.pop(_SHARED, None)
-
-    def stale(self, key: _Key) -> ToolList | None:
-        """An expired list that may still serve where the server cannot be asked."""
-        limit = self.policy.stale_if_error_ms / 1000
-        for place in (key, _SHARED):
-            found = self.kept.get(place)
-            if found is not None and self.clock() < found.fresh_until + limit:
-                return replace(found.found, stale=True)
-        return None
-
-    def invalidate(self) -> None:
-        """Forget every list; what is on its way now will not be kept."""
-        self.generation += 1
-        self.kept.clear()
-
-
 class _Walk:
     """The pages of one list while they are fetched; a walk that does not end is an error."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
         self.pages: list[Mapping[str, Any]] = []
+        self.received_at = 0.0
         self.cursors: set[str] = set()
         self.count = 0
 
     def take(self, page: Any) -> str | None:
-        """Take in a page; gives the cursor of the next, None behind the last."""
+        """Take in a page; gives the cursor of the next, None behind the last. An empty text is a cursor."""
+        if not self.pages:
+            self.received_at = self.clock()
         found = as_mapping(page)
         self.pages.append(found)
-        listed = found.get("tools")
+        kind, listed, cursor = found.get("resultType", "complete"), found.get("tools"), found.get("nextCursor")
+        if kind != "complete":
+            raise ToolListError("a page of tools/list is no complete result; ask the server without input requests")
         if not isinstance(listed, list):
             raise ToolListError("a page of tools/list holds no list of tools; the server answers something else")
         self.count += len(listed)
-        cursor = found.get("nextCursor")
-        if not isinstance(cursor, str):
+        if cursor is None:
             return None
+        if not isinstance(cursor, str):
+            raise ToolListError("nextCursor is no text, so the rest of tools/list cannot be asked for")
         if cursor in self.cursors or len(self.pages) >= MOST_PAGES or self.count > MOST_TOOLS:
             raise ToolListError(f"tools/list does not end: {len(self.pages)} pages, {self.count} tools")
         self.cursors.add(cursor)
         return cursor
+
+    def may_begin_anew(self, attempt: int, error: Exception) -> bool:
+        """Whether a walk that broke behind its first page is worth another one."""
+        return attempt + 1 < _TRIES and bool(self.pages) and not isinstance(error, ToolListError)
 
 
 def as_mapping(page: Any) -> Mapping[str, Any]:
@@ -143,7 +81,7 @@ def as_mapping(page: Any) -> Mapping[str, Any]:
 class _Invalidation:
     """What makes a kept list wrong, for both caches."""
 
-    _shelf: _Shelf
+    _shelf: Shelf
     _lock: threading.Lock
 
     def invalidate(self) -> None:
@@ -163,6 +101,22 @@ class _Invalidation:
         if code in _STALE_CALL_ERRORS:
             self.invalidate()
 
+    def on_message(self, message: object) -> None:
+        """Take in a message of the server: a mapping as on the wire, or the SDK's notification.
+
+        Forgets every list where it says that the tools have changed; anything else is left alone.
+        """
+        method = message.get("method") if isinstance(message, Mapping) else getattr(message, "method", None)
+        if method == _CHANGED:
+            self.invalidate()
+
+
+class _Flight(msgspec.Struct):
+    """A fetch on its way, the generation it began in, and where its list will be."""
+
+    generation: int
+    landing: Future[ToolList]
+
 
 class ToolListCache(_Invalidation):
     """The tool list of one server, for many callers; safe to use from several threads.
@@ -175,75 +129,91 @@ class ToolListCache(_Invalidation):
         self, fetch_page: FetchPage, *, policy: Policy = MODERN, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._fetch_page = fetch_page
-        self._shelf = _Shelf(policy, clock)
+        self._shelf = Shelf(policy, clock)
         self._lock = threading.Lock()
-        self._flights: dict[tuple[_Key, int], Future[ToolList]] = {}
+        self._flights: dict[Caller, _Flight] = {}
 
-    def get(self, *, auth: str = "", tenant: str = "") -> ToolList:
+    def get(
+        self, *, auth: str = "", tenant: str = "", variant: str = "", fetch_page: FetchPage | None = None
+    ) -> ToolList:
         """The list for a caller: the kept one while it is fresh, else fetched, once for all who wait for it.
 
         auth: an id of the verified credential, such as its hash, never something the caller says of itself.
+        variant: what else the list depends on, such as revision and declared capabilities. fetch_page: asks with this
+        caller's own credential, in place of the one that the cache was made with.
         Raises ToolListError, or what the fetch raises, where the server cannot be asked and nothing may stand in.
         """
-        key = (auth, tenant)
-        for _ in range(_MOST_RETURNS):
+        caller = Caller(auth, tenant, variant)
+        for turn in range(_MOST_RETURNS):
             with self._lock:
-                found = self._shelf.fresh(key)
+                found = self._shelf.fresh(caller)
                 if found is not None:
                     return found
-                flight, mine, generation = self._flight(key)
-            result = self._fly(key, flight, generation) if mine else flight.result()
-            with self._lock:
-                if generation == self._shelf.generation:
-                    return result
-        return result
+                flight, mine = self._flight(caller)
+            try:
+                result = self._fly(caller, flight, fetch_page or self._fetch_page) if mine else flight.landing.result()
+            except Exception:
+                if self._holds(flight, turn):
+                    raise
+                continue
+            if self._holds(flight, turn):
+                return result
+        raise ToolListError("tools/list could not be fetched")  # pragma: no cover - the last turn returns or raises
 
-    def _flight(self, key: _Key) -> tuple[Future[ToolList], bool, int]:
-        generation = self._shelf.generation
-        known = self._flights.get((key, generation))
+    def _holds(self, flight: _Flight, turn: int) -> bool:
+        """Whether what came of a flight counts: nothing was invalidated since it began, or this was the last turn."""
+        with self._lock:
+            return flight.generation == self._shelf.generation or turn + 1 == _MOST_RETURNS
+
+    def _flight(self, caller: Caller) -> tuple[_Flight, bool]:
+        """The fetch to wait for, and whether it is for this thread to do: there is never a second one for a caller."""
+        known = self._flights.get(caller)
         if known is not None:
-            return known, False, generation
-        flight: Future[ToolList] = Future()
-        self._flights[key, generation] = flight
-        return flight, True, generation
+            return known, False
+        flight = self._flights[caller] = _Flight(self._shelf.generation, Future())
+        return flight, True
 
-    def _fly(self, key: _Key, flight: Future[ToolList], generation: int) -> ToolList:
+    def _fly(self, caller: Caller, flight: _Flight, fetch_page: FetchPage) -> ToolList:
         try:
-            pages, received_at = self._walk()
+            walk = self._walk(fetch_page)
             with self._lock:
-                found = self._shelf.store(key, pages, received_at, generation)
+                found = self._shelf.store(caller, walk.pages, walk.received_at, flight.generation)
         except BaseException as error:
             with self._lock:
-                stand_in = self._shelf.stale(key) if isinstance(error, Exception) else None
-                del self._flights[key, generation]
+                stand_in = self._shelf.stale(caller) if isinstance(error, Exception) else None
+                del self._flights[caller]
             if stand_in is None:
-                flight.set_exception(error)
+                ended = error if isinstance(error, Exception) else ToolListError("the fetch of tools/list was ended")
+                flight.landing.set_exception(ended)
                 raise
-            flight.set_result(stand_in)
+            flight.landing.set_result(stand_in)
             return stand_in
         with self._lock:
-            del self._flights[key, generation]
-        flight.set_result(found)
+            del self._flights[caller]
+        flight.landing.set_result(found)
         return found
 
-    def _walk(self) -> tuple[list[Mapping[str, Any]], float]:
-        """All pages, and when the first one came; a walk that breaks is begun anew once."""
+    def _walk(self, fetch_page: FetchPage) -> _Walk:
+        """All pages; a walk that breaks is begun anew once."""
         for attempt in range(_TRIES):
-            walk, received_at = _Walk(), 0.0
+            walk = _Walk(self._shelf.clock)
             cursor: str | None = None
             try:
-                while True:
-                    page = self._fetch_page(cursor)
-                    received_at = received_at or self._shelf.clock()
-                    cursor = walk.take(page)
-                    if cursor is None:
-                        return walk.pages, received_at
-            except ToolListError:
-                raise
-            except Exception:
-                if attempt + 1 == _TRIES or not walk.pages:
+                while (cursor := walk.take(fetch_page(cursor))) is not None:
+                    pass
+            except Exception as error:
+                if not walk.may_begin_anew(attempt, error):
                     raise
+            else:
+                return walk
         raise ToolListError("tools/list could not be fetched")  # pragma: no cover - the last try returns or raises
+
+
+class _Task(msgspec.Struct):
+    """A fetch on its way in the event loop, and the generation it began in."""
+
+    generation: int
+    task: asyncio.Task[ToolList]
 
 
 class AsyncToolListCache(_Invalidation):
@@ -253,61 +223,79 @@ class AsyncToolListCache(_Invalidation):
         self, fetch_page: AsyncFetchPage, *, policy: Policy = MODERN, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._fetch_page = fetch_page
-        self._shelf = _Shelf(policy, clock)
+        self._shelf = Shelf(policy, clock)
         self._lock = threading.Lock()
-        self._flights: dict[tuple[_Key, int], asyncio.Task[ToolList]] = {}
+        self._flights: dict[Caller, _Task] = {}
 
-    async def get(self, *, auth: str = "", tenant: str = "") -> ToolList:
+    async def get(
+        self, *, auth: str = "", tenant: str = "", variant: str = "", fetch_page: AsyncFetchPage | None = None
+    ) -> ToolList:
         """The list for a caller; see `ToolListCache.get`. Who gives up waiting does not end the fetch of the others."""
-        key = (auth, tenant)
-        for _ in range(_MOST_RETURNS):
+        caller = Caller(auth, tenant, variant)
+        for turn in range(_MOST_RETURNS):
             with self._lock:
-                found = self._shelf.fresh(key)
+                found = self._shelf.fresh(caller)
                 if found is not None:
                     return found
-                generation = self._shelf.generation
-                task = self._flights.get((key, generation))
-                if task is None:
-                    task = asyncio.ensure_future(self._fly(key, generation))
-                    self._flights[key, generation] = task
-            result = await asyncio.shield(task)
-            with self._lock:
-                if generation == self._shelf.generation:
-                    return result
-        return result
+                flight = self._flight(caller, fetch_page or self._fetch_page)
+            try:
+                result = await asyncio.shield(flight.task)
+            except Exception:
+                if self._holds(flight, turn):
+                    raise
+                continue
+            if self._holds(flight, turn):
+                return result
+        raise ToolListError("tools/list could not be fetched")  # pragma: no cover - the last turn returns or raises
 
-    async def _fly(self, key: _Key, generation: int) -> ToolList:
+    def _holds(self, flight: _Task, turn: int) -> bool:
+        with self._lock:
+            return flight.generation == self._shelf.generation or turn + 1 == _MOST_RETURNS
+
+    def _flight(self, caller: Caller, fetch_page: AsyncFetchPage) -> _Task:
+        known = self._flights.get(caller)
+        if known is not None:
+            return known
+        generation = self._shelf.generation
+        task = asyncio.ensure_future(self._fly(caller, generation, fetch_page))
+        task.add_done_callback(_seen)
+        found = self._flights[caller] = _Task(generation, task)
+        return found
+
+    async def _fly(self, caller: Caller, generation: int, fetch_page: AsyncFetchPage) -> ToolList:
         try:
-            pages, received_at = await self._walk()
+            walk = await self._walk(fetch_page)
             with self._lock:
-                return self._shelf.store(key, pages, received_at, generation)
+                return self._shelf.store(caller, walk.pages, walk.received_at, generation)
         except Exception:
             with self._lock:
-                stand_in = self._shelf.stale(key)
+                stand_in = self._shelf.stale(caller)
             if stand_in is None:
                 raise
             return stand_in
         finally:
             with self._lock:
-                self._flights.pop((key, generation), None)
+                self._flights.pop(caller, None)
 
-    async def _walk(self) -> tuple[list[Mapping[str, Any]], float]:
+    async def _walk(self, fetch_page: AsyncFetchPage) -> _Walk:
         for attempt in range(_TRIES):
-            walk, received_at = _Walk(), 0.0
+            walk = _Walk(self._shelf.clock)
             cursor: str | None = None
             try:
-                while True:
-                    page = await self._fetch_page(cursor)
-                    received_at = received_at or self._shelf.clock()
-                    cursor = walk.take(page)
-                    if cursor is None:
-                        return walk.pages, received_at
-            except ToolListError:
-                raise
-            except Exception:
-                if attempt + 1 == _TRIES or not walk.pages:
+                while (cursor := walk.take(await fetch_page(cursor))) is not None:
+                    pass
+            except Exception as error:
+                if not walk.may_begin_anew(attempt, error):
                     raise
+            else:
+                return walk
         raise ToolListError("tools/list could not be fetched")  # pragma: no cover - the last try returns or raises
+
+
+def _seen(task: asyncio.Task[ToolList]) -> None:
+    """Take note of a failed fetch that nobody waited for to the end."""
+    if not task.cancelled():
+        task.exception()
 
 
 def from_client(client: Any) -> AsyncFetchPage:
