@@ -112,3 +112,12 @@ def test_tee_without_a_file_records_beside_the_client(tmp_path: Path) -> None:
     done = run_program("mcp", "tee", "--name", "a/b", "--", sys.executable, "-c", "print('hello')", folder=tmp_path)
     assert (done.code, done.out) == (0, "hello\n")
     assert [path.name for path in tmp_path.iterdir()] == ["a-b.tee.jsonl"]
+
+
+def test_a_file_that_is_no_probe_is_refused_before_anything_is_read(
+    tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text("{}", encoding="utf-8")
+    monkeypatch.setattr("rebilled.analysis.read", lambda *_, **__: pytest.fail("the trace is read for nothing"))
+    assert run(capsysbinary, "report", TRACE, "--mcp", path).code == 2

@@ -30,6 +30,7 @@ from rebilled.cli.reading import (
 
 if TYPE_CHECKING:
     from rebilled.analysis import Analysis
+    from rebilled.mcp.witness import Witness
     from rebilled.reports import Report
     from rebilled.reports.report import ShowContent
 
@@ -100,8 +101,9 @@ def report(
     )
     logs = logs_of(paths, claude_code=claude_code, codex=codex)
     wanted = selection_of(since, until, model, session, run)
+    servers = _witnesses(mcp or ())
     found = analyze_paths(logs, prices, wanted, (include or (), exclude or ()))
-    analysis = _limited(_joined(found, mcp or ()), show_content)
+    analysis = _limited(_joined(found, servers), show_content)
     form = chosen or (_json_form() if as_json else _screen_form())
     data = form.render(analysis, options)
     if output is None:
@@ -110,16 +112,24 @@ def report(
         save(output, data, overwrite=force)
 
 
-def _joined(analysis: Analysis, files: Sequence[str]) -> Analysis:
+def _witnesses(files: Sequence[str]) -> list[Witness]:
+    """What probes and recordings say of MCP servers. Raises InputError for a file that holds neither."""
+    if not files:
+        return []
+    from rebilled.mcp.witness_file import load_witness
+
+    return [load_witness(file) for file in files]
+
+
+def _joined(analysis: Analysis, servers: Sequence[Witness]) -> Analysis:
     """The analysis with the servers behind moved tools, and what probes say of them."""
     from rebilled.servers import with_servers
 
-    if not files:
+    if not servers:
         return with_servers(analysis)
     from rebilled.mcp.joining import join
-    from rebilled.mcp.witness_file import load_witness
 
-    return join(analysis, [load_witness(file) for file in files])
+    return join(analysis, servers)
 
 
 def _limited(analysis: Analysis, show_content: ShowContent) -> Analysis:
