@@ -34,14 +34,13 @@ class Keeper(Reader):
 
     def place(self, step: Step) -> None:
         """Take in a step; of one that stands there already, only a fuller answer is kept."""
-        record, steps = self.pending, self.trace.steps
+        record = self.pending
         assert record is not None
-        count = len(steps)
+        first = self.known(step)
         super().place(step)
-        if len(steps) > count:
+        if first is None:
             self._put_aside(step, record)
             return
-        first = steps[self.by_response[step.reply.response_id or ""]]
         if first.reply is step.reply:
             fuller = msgspec.structs.replace(
                 self.around(first),

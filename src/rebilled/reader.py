@@ -32,6 +32,7 @@ from rebilled.trace import Trace, layout_of, resolve_chains, settle_reads
 
 _ANCHORS = 32
 _ANCHOR_BYTES = 48 << 20
+_MOST_OF_ONE_ID = 16
 FIRST_PARTY = "api.anthropic.com"
 
 
@@ -42,7 +43,7 @@ class Reader(msgspec.Struct):
     elements: Elements = msgspec.field(default_factory=Elements)
     anchors: list[Layout] = msgspec.field(default_factory=list)
     roots: dict[str, Node] = msgspec.field(default_factory=dict)
-    by_response: dict[str, int] = msgspec.field(default_factory=dict)
+    by_response: dict[str, list[Step]] = msgspec.field(default_factory=dict)
     parameters: dict[tuple[object, ...], Parameters] = msgspec.field(default_factory=dict)
     clock: dict[str, float] = msgspec.field(default_factory=dict)
     order: list[float] = msgspec.field(default_factory=list)
@@ -67,23 +68,27 @@ class Reader(msgspec.Struct):
         self.trace.skipped.append(Skip(source.path, source.line, reason, detail))
 
     def place(self, step: Step) -> None:
-        """Take in a step that was read, unless an earlier one has the same response."""
+        """Take in a step that was read, unless an earlier one is the same call."""
         ident = step.reply.response_id
-        known = self.by_response.get(ident) if ident else None
-        if known is not None:
-            first = self.trace.steps[known]
+        first = self.known(step)
+        if first is not None:
             self._skip(step.source, "duplicate_record", f"response {ident} stands in {_where(first)} already")
             if _output(step.usage) > _output(first.usage):
                 first.reply = step.reply
             return
         if ident:
-            self.by_response[ident] = len(self.trace.steps)
+            self.by_response.setdefault(ident, []).append(step)
         path = step.source.path
         at = step.started_at if step.started_at is not None else self.clock.get(path)
         if at is not None:
             self.clock[path] = at
         self.order.append(at if at is not None else float("-inf"))
         self.trace.steps.append(step)
+
+    def known(self, step: Step) -> Step | None:
+        """The step that was taken in before and is the same call; None where there is none."""
+        earlier = self.by_response.get(step.reply.response_id or "", [])[-_MOST_OF_ONE_ID:]
+        return next((other for other in earlier if not _other_call(other, step)), None)
 
     def root(self, api: str) -> Node:
         """The empty history of an API shape, which all of its histories grow from."""
@@ -284,6 +289,21 @@ class _Anchor(msgspec.Struct, frozen=True):
 def _where(step: Step) -> str:
     line = f":{step.source.line}" if step.source.line is not None else ""
     return f"{step.source.path}{line}"
+
+
+def _other_call(first: Step, step: Step) -> bool:
+    """Whether two steps with one response id are two calls all the same: where a gateway gives every response one id.
+
+    Other messages, both as they were sent, tell it; where a log has rebuilt them, another prompt with other tokens.
+    """
+    if first.body is None or step.body is None:
+        return False
+    if first.history is not step.history and first.api == step.api and first.as_sent and step.as_sent:
+        return True
+    if first.history is step.history and first.state == step.state:
+        return False
+    counts = first.usage, step.usage
+    return counts[0] is not None and counts[1] is not None and counts[0].input_tokens != counts[1].input_tokens
 
 
 def _output(usage: Usage | None) -> int:

@@ -38,6 +38,7 @@ from builders import (
     step,
     text,
     tools,
+    traced,
     user,
     words,
 )
@@ -462,6 +463,33 @@ def test_a_response_seen_twice_counts_once_with_its_largest_output() -> None:
     assert len(found) == 1
     assert found[0].step.usage is not None
     assert found[0].step.usage.output_tokens == 80
+
+
+def test_calls_of_a_gateway_that_gives_every_response_one_id_all_count() -> None:
+    first = start(ANTHROPIC)
+    second = then(first)
+    lines = [
+        step(first, ident="none", at=0.0),
+        step(second, ident="none", at=9.0),
+        step(second, ident="none", at=9.0, path="b"),
+    ]
+    trace = traced(lines)
+    assert [found.history.depth for found in trace.steps] == [5, 7]
+    assert [(skip.path, skip.reason) for skip in trace.skipped] == [("b", "duplicate_record")]
+
+
+def test_a_call_that_another_log_has_rebuilt_counts_once() -> None:
+    talk = start(ANTHROPIC)
+    other = step(then(talk), ident="same", as_sent=False, read=0, write=0, rest=talk.tokens)
+    trace = traced([step(talk, ident="same"), other])
+    assert len(trace.steps) == 1
+
+
+def test_other_prompts_without_usage_are_other_calls_where_both_are_as_sent() -> None:
+    talk = start(ANTHROPIC)
+    for as_sent, count in ((True, 2), (False, 1)):
+        lines = [step(talk, ident="same", usage=False), step(then(talk), ident="same", usage=False, as_sent=as_sent)]
+        assert len(traced(lines).steps) == count
 
 
 def test_steps_are_numbered_by_time_over_all_files() -> None:
