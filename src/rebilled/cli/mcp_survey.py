@@ -165,7 +165,9 @@ def _prepare(found: Endpoints, options: SurveyOptions, files: _Files) -> Survey:
 
     from rebilled import __version__
     from rebilled.mcp.survey import Survey
+    from rebilled.mcp.transport_http import need_client
 
+    need_client()
     asked = Survey(
         found,
         options,

@@ -80,13 +80,11 @@ class Doorman:
 
 def is_public(address: IpAddress) -> bool:
     """Whether an address is one of the open internet, and so is the IPv4 address that it may carry inside."""
+    if address in _NAT64:
+        return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     if address.is_multicast or address.is_reserved or not address.is_global:
         return False
     if isinstance(address, ipaddress.IPv4Address):
         return True
-    carried = [address.ipv4_mapped, address.sixtofour]
-    if address.teredo is not None:
-        carried += address.teredo
-    if address in _NAT64:
-        carried.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    carried = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
     return all(is_public(inner) for inner in carried if inner is not None)

@@ -276,16 +276,23 @@ def trust_for(url: str) -> ssl.SSLContext:
     return ssl.create_default_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _client(
-    limits: Limits, headers: Mapping[str, str], trust: ssl.SSLContext, manners: Manners | None
-) -> httpx2.AsyncClient:
-    """A client with one connection. Raises InputError where httpx2 is not installed."""
+def need_client() -> None:
+    """Raise InputError where httpx2 is not installed."""
     try:
-        import httpx2
+        import httpx2  # noqa: F401
     except ImportError:
         raise InputError(
             "a URL is asked with httpx2, which is not installed; `pip install 'rebilled[mcp]'` brings it"
         ) from None
+
+
+def _client(
+    limits: Limits, headers: Mapping[str, str], trust: ssl.SSLContext, manners: Manners | None
+) -> httpx2.AsyncClient:
+    """A client with one connection. Raises InputError where httpx2 is not installed."""
+    need_client()
+    import httpx2
+
     one = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
     try:
         return httpx2.AsyncClient(
