@@ -13,12 +13,16 @@ from typing import Any
 import pytest
 
 import rebilled
+from rebilled.mcp.survey_leg import decode_leg
+from rebilled.mcp.survey_pair import refusals
+from rebilled.reports.pair_lines import pair_object
 
 from .repository import ROOT, output, tables
 
 SHAPE = re.compile(r"\b[A-Z][A-Z_]{2,}\b")
 SAMPLES = ROOT / "sample_traces"
 RECORDING = ROOT / "sample_mcp" / "jira.tee.jsonl"
+SURVEY_LEGS = tuple(ROOT / "sample_mcp" / f"survey.{revision}.json" for revision in ("2025-11-25", "2026-07-28"))
 OBJECTS = ("object", "object or null")
 """Types of fields whose members depend on what else is there."""
 
@@ -99,6 +103,13 @@ def copy_of(name: str, folder: Path) -> Path:
     return path
 
 
+def endpoints(folder: Path) -> str:
+    """A list with one endpoint where nobody listens, and one that is left out; with the folder to write to."""
+    path = folder / "list.txt"
+    path.write_text("http://127.0.0.1:1/mcp\nhttp://example.com/mcp\n", encoding="utf-8")
+    return f"{path} -o {folder}"
+
+
 def misfits(folder: Path) -> Path:
     """A trace with a step that read less than its entry, and one that read what no step has left."""
     lines = []
@@ -137,6 +148,16 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         probe = json.loads(output(command))
         assert probe["schema"] == "rebilled.mcp-probe/1"
         walk(probe, "PROBE", docs, found)
+    survey = json.loads(output(f"analyze mcp survey {endpoints(tmp_path_factory.mktemp('survey'))} --json"))
+    assert survey["schema"] == "rebilled.mcp-survey/1"
+    walk(survey, "SURVEY", docs, found)
+    for leg in SURVEY_LEGS:
+        walk(json.loads(leg.read_bytes()), "SURVEY_LEG", docs, found)
+    pair = json.loads(output(f"analyze mcp compare {SURVEY_LEGS[0]} {SURVEY_LEGS[1]} --json"))
+    assert pair["schema"] == "rebilled.mcp-compare/1"
+    walk(pair, "PAIR", docs, found)
+    legs = [decode_leg(leg.read_bytes(), leg.name) for leg in SURVEY_LEGS]
+    walk(pair_object(None, refusals(legs[0], legs[0])), "PAIR", docs, found)
     studied = json.loads(output("analyze whatif sample_traces/mcp-tools-reshuffled.jsonl --json"))
     assert studied["schema"] == "rebilled.whatif/1"
     walk(studied, "WHATIF", docs, found)

@@ -12,6 +12,8 @@ SUBCOMMANDS = {
     "probe": "rebilled.cli.mcp_probe",
     "lint": "rebilled.cli.mcp_lint",
     "tee": "rebilled.cli.mcp_tee",
+    "survey": "rebilled.cli.mcp_survey",
+    "compare": "rebilled.cli.mcp_compare",
 }
 """The commands of the group and their modules; each module has a function of the command's name."""
 
@@ -21,11 +23,12 @@ Examples:
   analyze mcp probe http://127.0.0.1:8000/mcp
   analyze mcp lint tools.json
   analyze mcp tee -- uvx mcp-server-time
+  analyze mcp survey endpoints.txt
 """
 
 
 def mcp() -> None:
-    """Probe MCP servers, check tool definitions, and record what is said."""
+    """Probe and survey MCP servers, check tool definitions, and record what is said."""
 
 
 def group() -> typer.Typer:

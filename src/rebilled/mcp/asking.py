@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import secrets
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from rebilled.mcp.artifact import Options, Probe, Server
 from rebilled.mcp.legs import Plan
@@ -14,6 +15,8 @@ from rebilled.mcp.probe import run
 from rebilled.mcp.transport import Connect, Connection, Limits
 from rebilled.mcp.transport_http import HttpConnection, trust_for
 from rebilled.mcp.transport_stdio import Patience, StdioConnection
+
+_Result = TypeVar("_Result")
 
 
 def limits_of(options: Options) -> Limits:
@@ -67,17 +70,22 @@ def ask(
         reads=tuple(reads),
         on_list=on_list,
     )
+    return run_until_told(run(plan, server, clock=clock, connect_bare=connect_bare))
+
+
+def run_until_told(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run to the end. Raises KeyboardInterrupt where this program was told to end, by the keyboard or a signal."""
     try:
-        return asyncio.run(_until_told(plan, server, clock, connect_bare))
+        return asyncio.run(_until_told(work))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
 
-async def _until_told(plan: Plan, server: Server, clock: Callable[[], float], bare: Connect | None) -> Probe:
+async def _until_told(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run, and end the servers too when this program is told to end, as it is by the keyboard."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
-    return await run(plan, server, clock=clock, connect_bare=bare)
+    return await work

@@ -50,7 +50,7 @@ def listen(sample: Sample) -> Outcome:
     if not sample.list_changed:
         return na("list_changed_not_declared")
     if sample.listen is None:
-        return na("not_asked") if sample.options.recorded else inconclusive(sample)
+        return inconclusive(sample) if sample.fault else na("not_asked")
     return Outcome("pass" if sample.listen.outcome == "acknowledged" else "warn", _evidence(sample.listen))
 
 

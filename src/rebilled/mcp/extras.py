@@ -37,7 +37,7 @@ async def ask_extras(leg: Leg, connect_bare: Connect | None) -> None:
         await _vary_capabilities(leg)
     if leg.sample.modern and options.negative:
         leg.sample.negative = await _ask_wrongly(leg)
-    if leg.sample.modern and leg.sample.list_changed:
+    if leg.sample.modern and leg.sample.list_changed and leg.plan.listens:
         leg.sample.listen = await _listen(leg)
     if leg.sample.modern and connect_bare is not None:
         leg.sample.bare = await _ask_without_credentials(leg, connect_bare)

@@ -26,7 +26,10 @@ _OTHER_ROUNDS = 2
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """How to ask. reads: URIs of resources to read; on_list: told after each list, for a progress bar."""
+    """How to ask. reads: URIs of resources to read; on_list: told after each list, for a progress bar.
+
+    listens: whether a server that says it tells of changes is asked to.
+    """
 
     transport: Literal["stdio", "http"]
     connect: Connect
@@ -36,6 +39,7 @@ class Plan(msgspec.Struct, frozen=True):
     key: bytes
     reads: tuple[str, ...] = ()
     on_list: Callable[[], None] = lambda: None
+    listens: bool = True
 
     @property
     def bounds(self) -> Bounds:

@@ -168,7 +168,7 @@ async def walk(
         result = _result(answer, method)
         ms += answer.ms
         taken += len(answer.result or b"")
-        raw, found = items_of(result, method)
+        raw, found = _items(answer, result, method)
         raws.append(raw)
         items += [store.item(bytes(item)) for item in found]
         pages.append(hints_of(result, found))
@@ -251,6 +251,15 @@ def _result(answer: Message, method: str) -> dict[str, msgspec.Raw]:
             supported=answer.supported,
         )
     return members_of(answer.result)
+
+
+def _items(answer: Message, result: Mapping[str, msgspec.Raw], method: str) -> tuple[bytes, list[msgspec.Raw]]:
+    """As `items_of`, with the status of HTTP in the error."""
+    try:
+        return items_of(result, method)
+    except ProbeError as fault:
+        fault.status = answer.status
+        raise
 
 
 def items_of(result: Mapping[str, msgspec.Raw], method: str) -> tuple[bytes, list[msgspec.Raw]]:

@@ -24,7 +24,7 @@ MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSI
 """Error codes that only a server of 2026-07-28 or later has (specification 2026-07-28, basic, read 2026-08-22)."""
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_REVISION = re.compile(r"\d{4}-\d{2}-\d{2}")
+_REVISION = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _MOST_REVISIONS = 20
 _MOST_CODE = 2**31
 

@@ -34,7 +34,7 @@ class Outcome(msgspec.Struct):
     """What is known so far; a probe that is cut short keeps it."""
 
     found: Found = msgspec.field(default_factory=Found)
-    legs: list[Leg] = msgspec.field(default_factory=list)
+    samples: list[Sample] = msgspec.field(default_factory=list)
     fault: ProbeError | None = None
 
 
@@ -50,6 +50,12 @@ async def run(
     Faults of the server are values of the result. Raises InputError for a command or URL that cannot be used.
     """
     started = clock()
+    outcome = await hear(plan, connect_bare)
+    return _probe(plan, server, outcome, started, clock())
+
+
+async def hear(plan: Plan, connect_bare: Connect | None = None) -> Outcome:
+    """Everything that a server answers before the deadline; its faults are values of the outcome."""
     outcome = Outcome()
     try:
         async with asyncio.timeout(plan.options.deadline_ms / 1000):
@@ -61,7 +67,7 @@ async def run(
         )
     except ProbeError as fault:
         outcome.fault = fault
-    return _probe(plan, server, outcome, started, clock())
+    return outcome
 
 
 async def _measure(plan: Plan, outcome: Outcome, connect_bare: Connect | None) -> None:
@@ -82,22 +88,22 @@ async def _measure(plan: Plan, outcome: Outcome, connect_bare: Connect | None) -
             raise
         finally:
             await run_.close()
-            outcome.legs.append(leg_of(sample))
+            outcome.samples.append(sample)
 
 
 # ---- the result ------------------------------------------------------------------------------------------------------
 
 
 def _probe(plan: Plan, server: Server, outcome: Outcome, started: float, finished: float) -> Probe:
-    legs = tuple(outcome.legs)
+    legs = tuple(map(leg_of, outcome.samples))
     complete = bool(legs) and outcome.fault is None and all(_is_told(leg) for leg in legs)
     return Probe(
         schema=SCHEMA,
         version=plan.version,
-        started=_date(started),
-        finished=_date(finished),
+        started=date_of(started),
+        finished=date_of(finished),
         complete=complete,
-        verdict=MEASURED if complete else _verdict(outcome),
+        verdict=MEASURED if complete else _verdict(outcome, legs),
         server=server,
         options=plan.options,
         legs=legs,
@@ -119,11 +125,11 @@ def _weakest(legs: tuple[Leg, ...]) -> Power:
     return power_of(min(leg.power.connections for leg in legs), min(leg.power.lists for leg in legs))
 
 
-def _verdict(outcome: Outcome) -> str:
+def _verdict(outcome: Outcome, legs: tuple[Leg, ...]) -> str:
     """Why the server was not measured: the leg that was cut, else the fault that says most."""
     if outcome.fault is not None:
         return outcome.fault.verdict
-    cut = [leg.verdict for leg in outcome.legs if not _is_told(leg)]
+    cut = [leg.verdict for leg in legs if not _is_told(leg)]
     if cut:
         return cut[0]
     verdicts = [entry.verdict for entry in outcome.found.unspoken]
@@ -136,7 +142,8 @@ def _rank(verdict: str) -> int:
     return 2 if verdict.startswith(UNREACHABLE) or verdict == "legacy_only" else 1
 
 
-def _date(seconds: float) -> str:
+def date_of(seconds: float) -> str:
+    """Seconds since 1970 as a date and time of day, UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

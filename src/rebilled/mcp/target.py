@@ -25,11 +25,11 @@ def is_url(words: Sequence[str]) -> bool:
 
 def server_at(url: str, name: str | None, *, plain_http: bool) -> Server:
     """The server behind a URL, told by scheme, host and port. Raises InputError for a URL that must not be asked."""
-    parts = _split(url)
+    parts = split_url(url)
     host, port = parts.hostname or "", parts.port
     if parts.scheme not in ("http", "https") or not host:
         raise InputError("the URL cannot be asked; give one such as https://host/mcp")
-    if parts.scheme == "http" and not plain_http and not _is_loopback(host):
+    if parts.scheme == "http" and not plain_http and not is_loopback(host):
         raise InputError(
             f"http://{host} would send everything unencrypted; give an https URL, or add --plain-http if that is meant"
         )
@@ -45,13 +45,14 @@ def server_run_by(command: Sequence[str], name: str | None) -> Server:
 
 def without_user(url: str) -> str:
     """The URL without user, password and fragment, as it is asked. Raises InputError where it has a user."""
-    parts = _split(url)
+    parts = split_url(url)
     if parts.username is not None or parts.password is not None:
         raise InputError("the URL holds a user or password; send it with --header 'Authorization: ...'")
     return parts._replace(fragment="").geturl()
 
 
-def _split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
+    """The parts of a URL. Raises InputError where it cannot be read."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -60,13 +61,20 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host, as a URL names it, is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
+    address = literal_address(host)
+    return address is not None and address.is_loopback
+
+
+def literal_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a host is written as; None for a name."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None
 
 
 def _program(command: Sequence[str]) -> str:

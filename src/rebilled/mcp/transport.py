@@ -14,7 +14,7 @@ LIST_CHANGED = "notifications/tools/list_changed"
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How long and how much one request may take. first_s: the first answer of a new process.
+    """How long and how much one request may take. patience: how many times longer the first answer may take.
 
     grace_s: how long a process may take to end by itself before it is told to, and then is killed.
     """
@@ -23,11 +23,12 @@ class Limits(msgspec.Struct, frozen=True):
     connect_s: float = 5.0
     max_bytes: int = 8 << 20
     grace_s: float = 3.0
+    patience: float = 3.0
 
     @property
     def first_s(self) -> float:
         """Seconds for the first answer: a process may have to be unpacked and compiled first."""
-        return self.timeout_s * 3
+        return self.timeout_s * self.patience
 
     @property
     def discover_s(self) -> float:

@@ -15,6 +15,7 @@ import msgspec
 from rebilled.errors import InputError
 from rebilled.mcp.event_stream import EventStream
 from rebilled.mcp.fault import ProbeError
+from rebilled.mcp.manners import Doorman, Pace
 from rebilled.mcp.message import Message, decode, encode, refusal
 from rebilled.mcp.transport import LIST_CHANGED, Limits, Tally
 
@@ -31,11 +32,26 @@ _LAST_BYTES_S = 0.25
 _MOST_SESSION = 1024
 
 
+class Manners(msgspec.Struct, frozen=True):
+    """How a host is asked that is not the user's own. agent: what the survey calls itself."""
+
+    agent: str
+    pace: Pace
+    doorman: Doorman
+
+
 class HttpConnection:
     """One HTTP client with one TCP connection. own_headers: the user's, sent with each request and kept nowhere."""
 
     def __init__(
-        self, url: str, own_headers: Mapping[str, str], limits: Limits, agent: str, trust: ssl.SSLContext
+        self,
+        url: str,
+        own_headers: Mapping[str, str],
+        limits: Limits,
+        agent: str,
+        trust: ssl.SSLContext,
+        *,
+        manners: Manners | None = None,
     ) -> None:
         self.tally = Tally()
         self._url = url
@@ -43,7 +59,8 @@ class HttpConnection:
         self._id = 0
         self._session: str | None = None
         self._trust = trust
-        self._client = _client(limits, {"user-agent": agent, **own_headers}, trust)
+        self._manners = manners
+        self._client = _client(limits, {"user-agent": agent, **own_headers}, trust, manners)
 
     async def request(
         self,
@@ -55,6 +72,7 @@ class HttpConnection:
         until: str | None = None,
     ) -> Message:
         """The answer, or with `until` the notification of that method where it comes first. Raises ProbeError."""
+        await self._turn()
         self._id += 1
         self.tally.sent[method] += 1
         begun = time.perf_counter()
@@ -67,6 +85,7 @@ class HttpConnection:
 
     async def notify(self, method: str, *, headers: Mapping[str, str]) -> None:
         """Send a notification; what the server answers does not matter. Raises ProbeError."""
+        await self._turn()
         self.tally.sent[method] += 1
         await self._tell(encode(method, None), headers)
 
@@ -74,10 +93,16 @@ class HttpConnection:
         """End the session where there is one, and the connection."""
         with contextlib.suppress(Exception):
             if self._session is not None:
+                await self._turn()
                 async with asyncio.timeout(self._limits.grace_s):
                     await self._client.delete(self._url, headers=self._all(headers))
         with contextlib.suppress(Exception):
             await self._client.aclose()
+
+    async def _turn(self) -> None:
+        """Wait for this host's turn. Raises ProbeError where it asked to be left alone."""
+        if self._manners is not None:
+            await self._manners.pace.turn()
 
     # ---- one POST --------------------------------------------------------------------------------------------------
 
@@ -146,12 +171,33 @@ class HttpConnection:
 
     async def _refuse(self, message: Message) -> None:
         """Answer a request of the server on a connection of its own: this one still reads the stream."""
-        other = HttpConnection(self._url, dict(self._client.headers), self._limits, "", self._trust)
+        headers = dict(self._client.headers)
+        other = HttpConnection(self._url, headers, self._limits, "", self._trust, manners=self._manners)
         other._session = self._session
         try:
+            await self._turn()
             await other._tell(refusal(message.id, message.method or ""), {})
         finally:
             await other._client.aclose()
+
+
+async def get(url: str, limits: Limits, trust: ssl.SSLContext, manners: Manners) -> tuple[int, bytes]:
+    """Status and body of a page that is no message; of a longer one the beginning. Raises ProbeError."""
+    await manners.pace.turn()
+    body = bytearray()
+    client = _client(limits, {"user-agent": manners.agent}, trust, manners)
+    try:
+        with _transport_faults():
+            async with asyncio.timeout(limits.timeout_s), client.stream("GET", url) as response:
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > limits.max_bytes:
+                        break
+                return response.status_code, bytes(body[: limits.max_bytes])
+    except TimeoutError:
+        raise ProbeError("unreachable_timeout", f"no page within {limits.timeout_s:g} seconds") from None
+    finally:
+        await client.aclose()
 
 
 async def _read(response: httpx2.Response, most: int) -> bytes:
@@ -230,22 +276,42 @@ def trust_for(url: str) -> ssl.SSLContext:
     return ssl.create_default_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _client(limits: Limits, headers: Mapping[str, str], trust: ssl.SSLContext) -> httpx2.AsyncClient:
-    """A client with one connection. Raises InputError where httpx2 is not installed."""
+def need_client() -> None:
+    """Raise InputError where httpx2 is not installed."""
     try:
-        import httpx2
+        import httpx2  # noqa: F401
     except ImportError:
         raise InputError(
             "a URL is asked with httpx2, which is not installed; `pip install 'rebilled[mcp]'` brings it"
         ) from None
+
+
+def _client(
+    limits: Limits, headers: Mapping[str, str], trust: ssl.SSLContext, manners: Manners | None
+) -> httpx2.AsyncClient:
+    """A client with one connection. Raises InputError where httpx2 is not installed."""
+    need_client()
+    import httpx2
+
+    one = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
     try:
         return httpx2.AsyncClient(
             headers=headers,
             timeout=httpx2.Timeout(None, connect=limits.connect_s),
-            limits=httpx2.Limits(max_connections=1, max_keepalive_connections=1),
+            limits=one,
             follow_redirects=False,
             trust_env=False,
             verify=trust,
+            transport=None if manners is None else _guarded(trust, one, manners),
         )
     except (ValueError, UnicodeError):
         raise InputError("a header of --header cannot be sent; use one line of plain text") from None
+
+
+def _guarded(trust: ssl.SSLContext, limits: httpx2.Limits, manners: Manners) -> httpx2.AsyncBaseTransport:
+    import httpx2
+
+    from rebilled.mcp.transport_guard import GuardedTransport
+
+    inner = httpx2.AsyncHTTPTransport(verify=trust, trust_env=False, limits=limits)
+    return GuardedTransport(inner, manners.doorman, manners.pace)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rebilled.mcp.checks_hints import SCOPES, scope_word, valid_ttl
-from rebilled.mcp.listing import Hints
+from rebilled.mcp.listing import Hints, Listing
 from rebilled.mcp.sample import Sample
 
 HINTED = (
@@ -24,11 +26,14 @@ def verdict_of(sample: Sample) -> str:
         if sample.toolless:
             return "no_tools_capability"
         return f"list_failed_{fault.status}" if fault.verdict.startswith("http_") else fault.verdict
-    if not sample.listings:
-        return "no_tool_list"
-    if not any(listing.items for listing in sample.listings):
+    return hint_verdict(sample.listings) if sample.listings else "no_tool_list"
+
+
+def hint_verdict(listings: Sequence[Listing]) -> str:
+    """The class of lists that were read to their end."""
+    if not any(listing.items for listing in listings):
         return "empty_tool_list"
-    return _hint_class([page for listing in sample.listings for page in listing.pages])
+    return _hint_class([page for listing in listings for page in listing.pages])
 
 
 def _hint_class(pages: list[Hints]) -> str:
