@@ -2655,6 +2655,7 @@ class Step:
     lineage: str
     body: Json
     meta: Json
+    joins: bool = False  # whether its conversation, when it begins, could read what another one has left in front
 
 
 @dataclass
@@ -2816,6 +2817,8 @@ def run(name: str, dice: Dice, steps: Sequence[Step], cache: Cache) -> Trace:
         output = dice.between(9, 40) if side_query else dice.between(150, 900)
         billed.append(Billed(step, bill, output, response_id))
         if found is None:
+            if step.joins and len(billed) > 1:
+                misses.append(_front_miss(billed))
             continue
         number = found[0][2]
         before = billed[number - 1]
@@ -2832,6 +2835,28 @@ def run(name: str, dice: Dice, steps: Sequence[Step], cache: Cache) -> Trace:
             cause = _cause(before.step.body, step.body, not found[1])
             misses.append(Miss(len(billed), number, cause, rebilled, rebilled * (rate - read) / 1e6))
     return Trace(name, billed, misses)
+
+
+def _front_miss(billed: Sequence[Billed]) -> Miss:
+    """What the last step, which begins a conversation, paid again of the tools and system prompt of an earlier one."""
+    last = billed[-1]
+    number = max(range(1, len(billed)), key=lambda one: (_common(billed[one - 1].step.body, last.step.body), -one))
+    before = billed[number - 1].step.body
+    left, sent = (_front(body) for body in (before, last.step.body))
+    kept = tokens_of(sum(len(text.encode()) for text in left if text in set(sent)))
+    rebilled = max(0, min(kept, last.bill.total) - last.bill.read)
+    _, write, _, read, _ = PRICES[before["model"]]
+    cause = "ttl_expired" if left == sent else "tools_set_changed"
+    return Miss(len(billed), number, cause, rebilled, rebilled * (write - read) / 1e6)
+
+
+def _front(body: Json) -> list[str]:
+    return [compact(without_marks(part)) for part in (*body["tools"], *body["system"])]
+
+
+def _common(first: Json, second: Json) -> int:
+    texts = (",".join([*_front(body), *_messages(body)]) for body in (first, second))
+    return next((place for place, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), 0)
 
 
 # --- the traces -------------------------------------------------------------------------------------------------------
@@ -3112,6 +3137,45 @@ def _side_query(talk: Conversation, prompt: str, text: str, start: datetime, lin
     return Step(start, f"{talk.world.service} {lineage}", body, talk.meta())
 
 
+# The three tenants, and which tools of the servers each of them is not shown.
+TENANTS = {
+    "aster": ("mcp__jira__link_issues", "mcp__postgres__explain_query"),
+    "birch": ("mcp__github__create_pull_request", "mcp__github__search_code", "mcp__jira__create_issue"),
+    "cedar": ("mcp__jira__transition_issue", "mcp__postgres__query"),
+}
+ROUNDS = 3
+
+
+def three_tenants(cache: Cache, *, shared: bool = False) -> Trace:
+    """A gateway that shows each of its three tenants the tools it may use; none asks often enough to keep them warm.
+
+    With `shared` every tenant is sent the tools of all; no such trace is written.
+    """
+    name = "three-tenants"
+    day = datetime(2026, 11, 19, 10, 31, 5, 240000, UTC)
+    dice = Dice(name)
+    servers = ((GITHUB_TOOLS, "mcp__github__"), (JIRA_TOOLS, "mcp__jira__"), (POSTGRES_TOOLS, "mcp__postgres__"))
+    everything = parse_tools(BUILT_IN_TOOLS) + [tool for text, prefix in servers for tool in parse_tools(text, prefix)]
+    hidden = {tenant: set(names) for tenant, names in TENANTS.items()}
+    if not set.union(*hidden.values()) <= {tool["name"] for tool in everything}:
+        raise ValueError("a tenant is not shown a tool that there is none of")
+    users = {tenant: dice.hexdigits(24) for tenant in TENANTS}
+    steps: list[Step] = []
+    for place in range(ROUNDS * len(TENANTS)):
+        tenant = list(TENANTS)[place % len(TENANTS)]
+        start = day + timedelta(seconds=place * 170 + dice.fraction(0, 20))
+        turns = build_turns(Scene(SETTLEMENT, dice, start), "find read logs")
+        tools = [tool for tool in everything if shared or tool["name"] not in hidden[tenant]]
+        reference = f"{tenant}-20261119-{place + 1}"
+        talk = Conversation(
+            name, SETTLEMENT, tools, turns, dice, "claude-sonnet-4-5", "wrkspc_gateway", reference=reference
+        )
+        talk.user_id = f"user_{users[tenant]}_session_{talk.session}"
+        for number, moment in enumerate(clock_times(start, usual_gaps(dice, len(turns) - 1)), 1):
+            steps.append(Step(moment, reference, talk.body(number), talk.meta(), joins=True))
+    return run(name, dice, steps, cache)
+
+
 ANTHROPIC_TRACES: tuple[Callable[[Cache], Trace], ...] = (
     mcp_tools_reshuffled,
     mcp_tools_stable,
@@ -3119,6 +3183,7 @@ ANTHROPIC_TRACES: tuple[Callable[[Cache], Trace], ...] = (
     model_fallback,
     idle_gaps,
     two_agents_and_a_side_query,
+    three_tenants,
 )
 
 

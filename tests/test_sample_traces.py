@@ -23,6 +23,7 @@ NAMES = (
     "mcp-tools-stable",
     "model-fallback",
     "openai-schema-keys",
+    "three-tenants",
     "two-agents-and-a-side-query",
 )
 # Steps that pay again for what was in the cache, and why.
@@ -33,6 +34,7 @@ MISSES: dict[str, dict[int, str]] = {
     "mcp-tools-stable": {},
     "model-fallback": dict.fromkeys((8, 17, 22), "model_changed"),
     "openai-schema-keys": dict.fromkeys((6, 11, 15), "tool_schema_reserialized"),
+    "three-tenants": dict.fromkeys((4, 7), "tools_set_changed") | dict.fromkeys(range(10, 28, 3), "ttl_expired"),
     "two-agents-and-a-side-query": {27: "tool_result_edited"},
 }
 

@@ -27,6 +27,7 @@ from rebilled.trace import Trace
 if TYPE_CHECKING:
     from rebilled.bill import PriceList
     from rebilled.evidence import Evidence
+    from rebilled.fragmentation import Fragmentation
     from rebilled.lookup import Shared
     from rebilled.simulation import Learned
     from rebilled.whatif import Lab
@@ -44,7 +45,8 @@ Progress = Callable[[int, int], None]
 class Analysis(msgspec.Struct):
     """Everything found about a trace: one result a step, and the findings, dearest first.
 
-    probes: those of MCP servers that were given with it, and whose tools they found here.
+    probes: those of MCP servers that were given with it, and whose tools they found here. fragmentation: the models
+    whose steps send several sets of tools.
     """
 
     trace: Trace
@@ -55,6 +57,7 @@ class Analysis(msgspec.Struct):
     unpriced_models: list[str] = msgspec.field(default_factory=list)
     probes: tuple[ProbeMatch, ...] = ()
     lab: Lab | None = None
+    fragmentation: list[Fragmentation] = msgspec.field(default_factory=list)
 
     def laboratory(self, prices: PriceList) -> Lab:
         """The steps of this analysis made ready for replays."""
@@ -122,7 +125,7 @@ def _get_ready() -> None:
     """Load what judging needs, while another process still reads."""
     from rebilled.verdict import by_precedence
 
-    for name in ("bill", "healing", "pricing.prices"):
+    for name in ("bill", "fragmentation", "healing", "pricing.prices"):
         import_module(f"rebilled.{name}")
     by_precedence()
 
@@ -204,6 +207,7 @@ def _read_past_line(step: Step, found: Link) -> bool:
 def analyze(trace: Trace, prices: PriceList) -> Analysis:
     """The verdict, accounts and dollars of every step of a trace."""
     from rebilled.bill import priced
+    from rebilled.fragmentation import fragmentation_of
     from rebilled.healing import with_savings
     from rebilled.simulation import learned
     from rebilled.whatif import Lab
@@ -228,6 +232,7 @@ def analyze(trace: Trace, prices: PriceList) -> Analysis:
         price_source=prices.source,
         price_date=prices.as_of,
         unpriced_models=unpriced,
+        fragmentation=fragmentation_of(lab, results),
     )
 
 

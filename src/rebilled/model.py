@@ -269,7 +269,8 @@ class Step(msgspec.Struct):
     previous_response: the response that this request goes on from, so that the provider holds what stands before;
     chained: how many messages of the history were taken over from there, -1 where that response is not in the trace.
     asked_ttl_s: the lifetime that the request asks for as a whole; explicit_marks: only its own breakpoints count.
-    members: where each member of the body stands in it, None where its text was printed anew.
+    members: where each member of the body stands in it, None where its text was printed anew. user: whose the body
+    says it is.
     """
 
     number: int
@@ -296,6 +297,7 @@ class Step(msgspec.Struct):
     explicit_marks: bool = False
     members: Mapping[str, tuple[int, int]] | None = None
     sessions: tuple[str, ...] = ()
+    user: str = ""
     request_id: str | None = None
     started_at: float | None = None
     first_token_at: float | None = None

@@ -21,6 +21,7 @@ from rebilled.model import (
     Step,
     Usage,
 )
+from rebilled.owner import user_in
 from rebilled.providers import APIS, find_api
 from rebilled.providers.api import Api, text_at
 from rebilled.providers.elements import Elements
@@ -123,7 +124,7 @@ class Reader(msgspec.Struct):
         params = self._parameters(api, layout, record.meta)
         tag = _Anchor(api, history, head.leading, found, record.meta.get("provider"), path_of(record.url))
         self._remember(layout, tag, record.stem)
-        endpoint = record.meta.get("endpoint")
+        endpoint, named = record.meta.get("endpoint"), _named(layout)
         options = read_options(layout)
         breakpoints = with_lifetimes(automatic_mark(layout, breakpoints, history, head.leading), options)
         step = Step(
@@ -149,7 +150,8 @@ class Reader(msgspec.Struct):
             asked_ttl_s=options.ttl_s,
             explicit_marks=options.explicit,
             members=layout.members if layout.raw is record.body else None,
-            sessions=_sessions(layout, record.meta),
+            sessions=_sessions(named, record.meta),
+            user=_user(named, layout),
             request_id=record.request_id,
             started_at=record.started_at,
             first_token_at=record.first_token_at,
@@ -374,12 +376,20 @@ def _model_in_url(url: str) -> str:
     return ""
 
 
-def _sessions(layout: Layout, meta: Mapping[str, Json]) -> tuple[str, ...]:
-    found = [meta.get("session")]
+def _named(layout: Layout) -> str:
+    """The user that Anthropic's `metadata` names."""
     raw = layout.value("metadata")
-    if raw is not None and b"user_id" in raw:
-        found.append(text_at(parse_json(raw), "user_id"))
+    return text_at(parse_json(raw), "user_id") or "" if raw is not None and b"user_id" in raw else ""
+
+
+def _sessions(named: str, meta: Mapping[str, Json]) -> tuple[str, ...]:
+    found = (meta.get("session"), named)
     return tuple(dict.fromkeys(value for value in found if isinstance(value, str) and value))
+
+
+def _user(named: str, layout: Layout) -> str:
+    """Whose a body says that it is, in the fields of Anthropic and of OpenAI."""
+    return user_in(named) if named else _text_member(layout, "safety_identifier") or _text_member(layout, "user") or ""
 
 
 def _served_by(reply: Reply) -> Parameters:

@@ -54,6 +54,7 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
     results = [result for result in analysis.results if selection.holds(result.step)]
     if not results:
         raise none_selected(len(analysis.results))
+    from rebilled.fragmentation import fragmentation_of
     from rebilled.healing import with_savings
 
     models = {result.step.model for result in results if result.step.usage is not None and result.cost is None}
@@ -62,6 +63,7 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
         analysis,
         results=results,
         findings=found if analysis.lab is None else with_savings(analysis.lab, found),
+        fragmentation=[] if analysis.lab is None else fragmentation_of(analysis.lab, results),
         unpriced_models=sorted(model or "(no model)" for model in models),
     )
 

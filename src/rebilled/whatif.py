@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -174,12 +174,25 @@ class Lab(msgspec.Struct):
 
     def measured(self, plan: Plan, names: tuple[str, ...] = ()) -> Trial:
         """What a plan saves against the trace as it was sent."""
-        replayed = self.replay(plan)
+        return self.compared(plan, self.replay(plan), names)
+
+    def compared(
+        self,
+        plan: Plan,
+        replayed: tuple[dict[int, Outcome], Simulator],
+        names: tuple[str, ...] = (),
+        within: Container[int] | None = None,
+    ) -> Trial:
+        """What a plan saves that was replayed; within: at these steps alone."""
         outcomes, _ = replayed
         usd = self.dollars(plan, replayed)
         routed = self._routed_usd(plan)
         moved = [
-            n for n in usd if n in self.usual_usd and (outcomes[n] != self.usual[n] or usd[n] != self.usual_usd[n])
+            n
+            for n in usd
+            if n in self.usual_usd
+            and (within is None or n in within)
+            and (outcomes[n] != self.usual[n] or usd[n] != self.usual_usd[n])
         ]
         saves = sum(self.usual_usd[n] - usd[n] for n in moved) + sum(routed.values())
         doubt = sum(abs(self.usual_usd[n] - self._reported_usd(n)) for n in moved)

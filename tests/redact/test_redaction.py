@@ -152,6 +152,7 @@ def test_of_what_stands_around_a_body_only_what_verdicts_need_is_kept() -> None:
                 "api_key_fp": "0b6f7c1e",
                 "session": "anna-session",
                 "user": "anna",
+                "tenant_id": 123456789,
                 "agent": "billing bot",
                 "otel": {"service": "billing"},
                 "whatever": ["secret"],
@@ -161,7 +162,16 @@ def test_of_what_stands_around_a_body_only_what_verdicts_need_is_kept() -> None:
             request_id="req_0123456789ab",
         )
     )
-    assert set(found.meta) == {"endpoint", "workspace", "region", "provider", "api_key_fp", "session"}
+    assert set(found.meta) == {
+        "endpoint",
+        "workspace",
+        "region",
+        "provider",
+        "api_key_fp",
+        "session",
+        "user",
+        "tenant_id",
+    }
     assert (found.meta["region"], found.meta["provider"]) == ("eu-west-1", "anthropic")
     assert str(found.meta["endpoint"]) in (found.url or "")
     left = json.dumps(found.meta) + str(found.url) + str(found.error) + str(found.request_id)

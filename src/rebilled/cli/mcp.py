@@ -28,7 +28,7 @@ Examples:
 
 
 def mcp() -> None:
-    """Probe and survey MCP servers, check tool definitions, and record what is said."""
+    """Probe and survey MCP servers, check tool definitions, and record both sides."""
 
 
 def group() -> typer.Typer:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 
 from rebilled.errors import InputError
-from rebilled.fixes import caching, prompt, tools
+from rebilled.fixes import caching, prompt, sharing, tools
 from rebilled.fixes.fix import Fix, Plan, Scene
 
-FIXES: tuple[Fix, ...] = (*tools.FIXES, *prompt.FIXES, *caching.FIXES)
+FIXES: tuple[Fix, ...] = (*tools.FIXES, *prompt.FIXES, *caching.FIXES, *sharing.FIXES)
 
 __all__ = ["FIXES", "Fix", "Plan", "Scene", "parse_fix"]
 

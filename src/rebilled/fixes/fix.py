@@ -104,3 +104,11 @@ def with_system(step: Step, system: Section) -> Step:
     if step.drop_attribution and step.bare_system is not None:
         return replace(step, bare_system=system)
     return replace(step, system=system, bare_system=None)
+
+
+def grow(scene: Scene, plan: Plan, step: Step, kind: str, size: int, tokens: int = 0) -> None:
+    """Let the input of a step be larger by so many bytes of one kind, and so many tokens; smaller where they are."""
+    usage = step.usage
+    if usage is not None:
+        before = plan.totals.get(step.number, usage.input_tokens)
+        plan.totals[step.number] = max(0, before + scene.tokens_of(step, kind, size) + tokens)

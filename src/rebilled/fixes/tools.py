@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rebilled.errors import RecordError
-from rebilled.fixes.fix import Fix, Plan, Scene, with_tools
+from rebilled.fixes.fix import Fix, Plan, Scene, grow, with_tools
 from rebilled.model import Block, Json, Section, Step
 from rebilled.normal import normal
 from rebilled.prompt import content_of
@@ -62,7 +62,7 @@ def pin_tool_set(scene: Scene, plan: Plan, _: str) -> Plan:
             section = scene.section(union.values(), step.tools)
             if section.digest != step.tools.digest:
                 pinned[step.number] = with_tools(step, section)
-                _grow(scene, plan, step, "tools", section.size - step.tools.size)
+                grow(scene, plan, step, "tools", section.size - step.tools.size)
     plan.steps = [pinned.get(step.number, step) for step in plan.steps]
     return plan
 
@@ -79,7 +79,7 @@ def defer_tools(scene: Scene, plan: Plan, _: str) -> Plan:
             if len(kept) < len(step.tools.blocks):
                 section = scene.section(kept, step.tools)
                 changed[step.number] = with_tools(step, section)
-                _grow(scene, plan, step, "tools", section.size - step.tools.size, _SEARCH_TOOL_TOKENS)
+                grow(scene, plan, step, "tools", section.size - step.tools.size, _SEARCH_TOOL_TOKENS)
     plan.steps = [changed.get(step.number, step) for step in plan.steps]
     return plan
 
@@ -110,13 +110,6 @@ def _names(value: Json, found: set[str]) -> None:
         name = inner.get("name") if isinstance(inner, dict) else None
         if isinstance(name, str):
             found.add(name)
-
-
-def _grow(scene: Scene, plan: Plan, step: Step, kind: str, size: int, tokens: int = 0) -> None:
-    usage = step.usage
-    if usage is not None:
-        before = plan.totals.get(step.number, usage.input_tokens)
-        plan.totals[step.number] = max(0, before + scene.tokens_of(step, kind, size) + tokens)
 
 
 FIXES = (

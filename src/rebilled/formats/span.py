@@ -46,6 +46,8 @@ _WRITE = (
 )
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.request.model")
 _PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
+_TENANT = ("tenant.id", "tenant_id", "tenant", "organization.id", "langfuse.organization.id")
+_USER = ("enduser.id", "user.id", "user_id", "langfuse.user.id")
 _SESSION = ("gen_ai.conversation.id", "session.id", "session_id", "langfuse.session.id", "thread_id")
 _CALLS = frozenset({"chat", "text_completion", "generate_content", "completion", "responses", "messages"})
 
@@ -129,6 +131,8 @@ def _read_meta(span: dict[str, Any], attributes: dict[str, Any], provider: str, 
         "model": model or None,
         "region": first_text(attributes, ("cloud.region", "aws.region")),
         "workspace": first_text(attributes, ("anthropic.workspace.id", "openai.organization")),
+        "tenant": first_text(attributes, _TENANT),
+        "user": first_text(attributes, _USER),
         "agent": first_text(attributes, ("gen_ai.agent.name",)),
         "service": first_text(attributes, ("service.name",)),
     }

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from rebilled.errors import RecordError
 from rebilled.model import Json, Record
+from rebilled.owner import TENANT_NAMES, USER_NAMES
 from rebilled.providers import APIS
 from rebilled.providers.rules import names
 from rebilled.redact.place import other_host, other_region, other_url
@@ -114,11 +115,13 @@ class Redaction:
             "model": str,
             "endpoint": lambda value: self._endpoint(value),
             "region": lambda value: other_region(value, text),
+            **dict.fromkeys((*TENANT_NAMES, *USER_NAMES), text),
             **dict.fromkeys(("workspace", "api_key_fp", "anthropic_beta", "anthropic_version", "session"), text),
         }
         for name, value in meta.items():
             if name in kept:
-                yield name, _changed(value, kept[name])
+                number = isinstance(value, int) and not isinstance(value, bool)
+                yield name, _changed(str(value) if number else value, kept[name])
 
     def _endpoint(self, value: str) -> str:
         text = self._prose.other

@@ -18,6 +18,7 @@ from rebilled.model import Cost, Divergence, Finding, Ledger, Outcome, ServerPar
 from rebilled.providers.served import server_tool_writes
 from rebilled.reports.report import Options, Report
 from rebilled.reports.server_lines import accusation_sentence
+from rebilled.reports.tool_set_lines import fragmentation_object
 
 Object = dict[str, Any]
 USAGE_FIELDS = (
@@ -70,6 +71,7 @@ def report_object(analysis: Analysis, options: Options) -> Object:
             for finding in analysis.findings
         ],
         "probes": [asdict(match) for match in analysis.probes],
+        "fragmentation": [fragmentation_object(one) for one in analysis.fragmentation],
     }
 
 

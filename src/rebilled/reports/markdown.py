@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rebilled.analysis import Analysis
+from rebilled.fragmentation import Fragmentation
 from rebilled.model import Divergence, Finding
 from rebilled.reports.amount import count, percent, steps, usd, whole
 from rebilled.reports.finding_block import diff_command, movers_behind, price, savings, where
@@ -13,6 +14,7 @@ from rebilled.reports.overview import skip_line, skip_reasons
 from rebilled.reports.plain import plain
 from rebilled.reports.report import Options, Report
 from rebilled.reports.server_lines import probe_rows, probe_sentences, server_sentences
+from rebilled.reports.tool_set_lines import HEAD, sentences, set_rows, title
 
 _WIDE = 200
 _SPECIAL = "\\`*_[]<>|"
@@ -28,6 +30,8 @@ def render(analysis: Analysis, options: Options) -> bytes:
     rest = len(analysis.findings) - len(shown)
     if rest > 0:
         lines += ["", f"{whole(rest, 'finding')} more; the JSON report holds all."]
+    for found in analysis.fragmentation:
+        lines += ["", *_tool_sets(found)]
     return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
 
@@ -117,6 +121,14 @@ def _finding(place: int, finding: Finding, analysis: Analysis, options: Options)
     if example is not None and example.step.compare_to is not None and example.step.has_body:
         lines.append(f"- see: {code(diff_command(example, analysis))}")
     return lines
+
+
+def _tool_sets(found: Fragmentation) -> list[str]:
+    """The tool sets of one model as a table, and what one for all would have saved."""
+    lines = [f"## Tool sets: {escaped(title(found))}", "", "| " + " | ".join(HEAD) + " |"]
+    lines.append("| --- |" + " ---: |" * (len(HEAD) - 1))
+    lines += [f"| {cell(first)} | {' | '.join(rest)} |" for first, *rest in set_rows(found)]
+    return [*lines, "", *(f"- {escaped(text)}" for text in sentences(found))]
 
 
 def _excerpts(mover: Divergence, options: Options) -> list[str]:

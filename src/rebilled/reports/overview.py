@@ -14,6 +14,7 @@ from rebilled.reports.plain import cells, cut, cut_middle, plain, wrap
 from rebilled.reports.report import Options
 from rebilled.reports.server_lines import probe_rows
 from rebilled.reports.style import Pen
+from rebilled.reports.tool_set_lines import tool_set_rows
 
 _LABEL = 11
 _SKIPS_SHOWN = 3
@@ -32,6 +33,7 @@ def overview_lines(analysis: Analysis, options: Options) -> list[str]:
         *notices(analysis),
         ("prices", f"{plain(analysis.price_source)}, checked {analysis.price_date}"),
     ]
+    rows += [("tool sets", text) for text in tool_set_rows(analysis)]
     rows += [("probe", text) for text in probe_rows(analysis)]
     lines = [*first, ""]
     for label, text in rows:

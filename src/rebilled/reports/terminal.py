@@ -7,6 +7,7 @@ from rebilled.reports.finding_block import brief_line, finding_lines
 from rebilled.reports.overview import overview_lines
 from rebilled.reports.report import Options, Report
 from rebilled.reports.style import Pen
+from rebilled.reports.tool_set_lines import tool_set_lines
 
 NARROWEST = 60
 _BRIEF = 4
@@ -25,7 +26,7 @@ def screen(analysis: Analysis, options: Options) -> list[str]:
         lines += ["", *finding_lines(place, finding, analysis, options)]
     if rest:
         lines += ["", *_rest(analysis, options, len(shown))]
-    return lines
+    return [*lines, *tool_set_lines(analysis, options.width, Pen(options.colour))]
 
 
 def _rest(analysis: Analysis, options: Options, shown: int) -> list[str]:
