@@ -59,6 +59,10 @@ class Analysis(msgspec.Struct):
     lab: Lab | None = None
     fragmentation: list[Fragmentation] = msgspec.field(default_factory=list)
 
+    def __repr__(self) -> str:
+        """Short: a step holds those before it, so all of them written out would fill the memory."""
+        return f"{type(self).__name__}({len(self.results)} steps, {len(self.findings)} findings)"
+
     def laboratory(self, prices: PriceList) -> Lab:
         """The steps of this analysis made ready for replays."""
         from rebilled.whatif import Lab

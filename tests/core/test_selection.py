@@ -51,7 +51,7 @@ def test_the_first_moment_counts_and_the_last_does_not(whole: Analysis) -> None:
 
 
 def test_no_step_left_is_an_error(whole: Analysis) -> None:
-    with pytest.raises(InputError, match="none of the 168 steps"):
+    with pytest.raises(InputError, match="none of the 195 steps"):
         select(whole, Selection(run="run-999"))
 
 
