@@ -87,8 +87,10 @@ class Evidence:
 
     @cached_property
     def figures(self) -> Figures | None:
-        """How much was billed again; None without usage or compared step."""
+        """How much was billed again; None without usage or compared step, or where a prompt is not known as a whole."""
         if self.compared is None or self.compared.has_body != self.step.has_body:
+            return None
+        if -1 in (self.step.chained, self.compared.chained):
             return None
         return compare(self.before, self.after, starts=self.starts)
 

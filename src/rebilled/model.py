@@ -266,8 +266,10 @@ class Step(msgspec.Struct):
     api: the body's shape, e.g. `anthropic.messages`; steps of different shapes are never compared.
     bare_system: the system section without Claude Code's attribution line, where it has one; drop_attribution
     says that it is the one that counts. leading: logged messages that belong to the system section.
-    previous_response: the response that this request goes on from, so that the provider holds what stands before;
-    chained: how many messages of the history were taken over from there, -1 where that response is not in the trace.
+    previous_response: the response, or stored conversation, that this request goes on from, so that the provider holds
+    what stands before;
+    goes_on_from: its step; chained: how many messages of the history were taken over from there, -1 where it is not in
+    the trace; carried: how many entries of the system section were, its last ones.
     asked_ttl_s: the lifetime that the request asks for as a whole; explicit_marks: only its own breakpoints count.
     members: where each member of the body stands in it, None where its text was printed anew. user: whose the body
     says it is.
@@ -292,7 +294,9 @@ class Step(msgspec.Struct):
     drop_attribution: bool = False
     leading: int = 0
     previous_response: str | None = None
+    goes_on_from: Step | None = None
     chained: int = 0
+    carried: int = 0
     asked_ttl_s: float | None = None
     explicit_marks: bool = False
     members: Mapping[str, tuple[int, int]] | None = None
@@ -304,6 +308,11 @@ class Step(msgspec.Struct):
     ended_at: float | None = None
     run_id: str = ""
     compare_to: int | None = None
+
+    def __repr__(self) -> str:
+        """Short: a step may hold the one that it goes on from, and that one another."""
+        line = f":{self.source.line}" if self.source.line is not None else ""
+        return f"Step({self.number}, {self.source.path}{line}, {self.model})"
 
     @property
     def usage(self) -> Usage | None:

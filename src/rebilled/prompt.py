@@ -15,6 +15,7 @@ from rebilled.providers.api import Api
 from rebilled.providers.content import clean, is_cache_point
 from rebilled.providers.elements import content_list, is_attribution, tool_name
 from rebilled.spans import Layout, dump_json, element_spans, member_spans, parse_json
+from rebilled.trace import CONVERSATION
 
 _PART = re.compile(r'\.([^.\[\]]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]')
 
@@ -80,18 +81,43 @@ class Prompt:
         found = [item for item in found if not is_cache_point(item.logged)]
         if self.step.drop_attribution and found and is_attribution(found[0].logged):
             found = found[1:]
-        return found + self._messages(0, self.step.leading)
+        return found + self._carried() + self._messages(0, self.step.leading)
 
     @cached_property
     def messages(self) -> list[Item]:
-        """The elements of the messages section; null for those that only the provider holds."""
+        """The elements of the messages section; those that only the provider holds have the path of its response."""
+        return self._held() + self._own_messages()
+
+    def _chain(self) -> list[Prompt]:
+        """The prompts that this one goes on from, the first of all first."""
+        found: list[Prompt] = []
+        step = self.step.goes_on_from
+        while step is not None:
+            found.append(Prompt(step, self.read))
+            step = step.goes_on_from
+        return found[::-1]
+
+    @property
+    def _holder(self) -> str:
+        """The path of what names the messages that only the provider holds."""
+        named = (self.step.previous_response or "").startswith(CONVERSATION)
+        return "$.conversation" if named else "$.previous_response_id"
+
+    def _carried(self) -> list[Item]:
+        """The system entries among the messages that only the provider holds."""
+        chain = self._chain() if self.step.carried else []
+        return [Item(self._holder, item.raw) for prompt in chain for item in prompt._messages(0, prompt.step.leading)]
+
+    def _held(self) -> list[Item]:
+        """The other messages that only the provider holds."""
+        return [Item(self._holder, item.raw) for prompt in self._chain() for item in prompt._own_messages()]
+
+    def _own_messages(self) -> list[Item]:
         spans = self.layout.elements(self.api.messages_key)
-        if spans is None:
-            raw = self.layout.value(self.api.messages_key)
-            path = f"$.{self.api.messages_key}"
-            return [] if raw is None or raw == b"null" else [Item(path, raw)]
-        held = Item(f"$.{self.api.messages_key}", b"null")
-        return [held] * max(0, self.step.chained) + self._messages(self.step.leading, len(spans))
+        raw = self.layout.value(self.api.messages_key)
+        if spans is not None:
+            return self._messages(self.step.leading, len(spans))
+        return [] if raw is None or raw == b"null" else [Item(f"$.{self.api.messages_key}", raw)]
 
     def section(self, name: SectionName) -> list[Item]:
         """The elements of tools, system or messages."""

@@ -29,7 +29,7 @@ from rebilled.providers.faults import odd_counters
 from rebilled.providers.hosts import provider_of
 from rebilled.providers.options import read_options
 from rebilled.spans import Layout, parse_json
-from rebilled.trace import Trace, layout_of, resolve_chains, settle_reads
+from rebilled.trace import CONVERSATION, Trace, layout_of, resolve_chains, settle_reads
 
 _ANCHORS = 32
 _ANCHOR_BYTES = 48 << 20
@@ -116,7 +116,8 @@ class Reader(msgspec.Struct):
             raise RecordError("no_request", "the request body is of no API known here")
         reply = read_reply(api, record)
         root = self.root(api.name)
-        head = self._system(api, layout)
+        previous = _goes_on_from(layout)
+        head = self._system(api, layout, starts=previous is None)
         history, found = self._messages(api, layout, root, head)
         tools = self._tools(api, layout)
         system = head.full
@@ -146,7 +147,7 @@ class Reader(msgspec.Struct):
             attribution=head.line,
             drop_attribution=head.bare is not None and endpoint == FIRST_PARTY,
             leading=head.leading,
-            previous_response=_text_member(layout, "previous_response_id"),
+            previous_response=previous,
             asked_ttl_s=options.ttl_s,
             explicit_marks=options.explicit,
             members=layout.members if layout.raw is record.body else None,
@@ -185,10 +186,10 @@ class Reader(msgspec.Struct):
             return Section()
         return self.elements.tools(raw, lambda: (text for _, text in api.tool_items(layout)))
 
-    def _system(self, api: Api, layout: Layout) -> _Head:
+    def _system(self, api: Api, layout: Layout, *, starts: bool) -> _Head:
         raws = [raw for _, raw in api.system_items(layout)]
         leading = 0
-        if api.leading_system:
+        if api.leading_system and starts:
             spans = layout.elements(api.messages_key) or ()
             for start, end in spans:
                 if self.elements.message(layout.raw[start:end]).message.role not in ("system", "developer"):
@@ -363,6 +364,17 @@ def _text_member(layout: Layout, key: str) -> str | None:
     raw = layout.value(key)
     value = parse_json(raw) if raw is not None and raw[:1] == b'"' else None
     return value if isinstance(value, str) and value else None
+
+
+def _goes_on_from(layout: Layout) -> str | None:
+    """The response, or the stored conversation, that OpenAI holds in front of a request."""
+    previous = _text_member(layout, "previous_response_id")
+    raw = layout.value("conversation") if previous is None else None
+    if raw is None:
+        return previous
+    named = parse_json(raw)
+    ident = text_at(named, "id") if isinstance(named, dict) else named
+    return f"{CONVERSATION}{ident}" if isinstance(ident, str) and ident else None
 
 
 def _model_in_url(url: str) -> str:

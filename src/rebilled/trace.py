@@ -9,6 +9,7 @@ import msgspec
 from rebilled.errors import RecordError
 from rebilled.lineage import Lineage
 from rebilled.model import BodyRef, Record, Skip, Step
+from rebilled.providers.elements import section_of
 from rebilled.spans import Layout, parse_json
 from rebilled.spool import Spool
 
@@ -84,6 +85,10 @@ class Trace(msgspec.Struct):
         return self.steps[number - 1]
 
 
+CONVERSATION = "conversation:"
+"""Stands before the id of a stored conversation, where a request goes on from one and names no response."""
+
+
 def settle_reads(steps: Iterable[Step]) -> None:
     """Where a server tells its cache reads at some calls only, silence at the others means that nothing was read.
 
@@ -108,7 +113,7 @@ def resolve_chains(steps: list[Step]) -> None:
     """Give requests that go on from an earlier response the history that the provider holds for them.
 
     All earlier input of such a chain is billed as input again (OpenAI, verified 2026-09-23); the outputs in between
-    are in no log and are left out.
+    are in no log and are left out. A stored conversation is a chain of all requests that name it.
     """
     by_response: dict[str, Step] = {}
     for step in steps:
@@ -118,6 +123,8 @@ def resolve_chains(steps: list[Step]) -> None:
                 step.chained = -1
             else:
                 _chain(step, earlier)
+            if step.previous_response.startswith(CONVERSATION):
+                by_response[step.previous_response] = step
         if step.reply.response_id:
             by_response[step.reply.response_id] = step
 
@@ -126,10 +133,17 @@ def _chain(step: Step, earlier: Step) -> None:
     node = earlier.history
     for message in step.history.messages():
         node = node.child(message)
-    step.history, step.chained = node, earlier.history.depth
-    head = earlier.system.blocks[: len(earlier.system.blocks) - earlier.leading]
-    if not step.leading and [b.digest for b in head] == [b.digest for b in step.system.blocks]:
-        step.system = earlier.system
+    depth = earlier.history.depth
+    step.history, step.chained, step.goes_on_from = node, depth, earlier
+    step.breakpoints = tuple(
+        msgspec.structs.replace(mark, element=mark.element + depth) if mark.section == "messages" else mark
+        for mark in step.breakpoints
+    )
+    step.carried = earlier.leading + earlier.carried
+    if step.carried:
+        own, theirs = list(step.system.blocks), earlier.system.blocks
+        same = [block.digest for block in own] == [block.digest for block in theirs[: -step.carried]]
+        step.system = earlier.system if same else section_of([*own, *theirs[-step.carried :]], list(step.system.marks))
 
 
 def layout_of(raw: bytes, earlier: Iterable[Layout] = (), *, key: str = "", repeated: bytes = b"") -> Layout:

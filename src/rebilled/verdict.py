@@ -21,6 +21,9 @@ _ONE_EACH = (3, 5, 6, 8)
 """Groups of which only the first cause that applies is named; of the others all that do."""
 
 
+_UNKNOWN_START = "It goes on from a response or conversation whose beginning is not in the trace: not judged."
+
+
 @lru_cache
 def by_precedence() -> tuple[Cause, ...]:
     """The causes in their order: by group, inside a group by code."""
@@ -37,13 +40,15 @@ def judge(evidence: Evidence) -> Verdict:
     """Why the step read what it read. The client is never blamed on a guess: without a reason it is `none` or RB901."""
     for name in ("invalid_request", "first_request", "other_lineage"):
         told = named(name).applies(evidence)
+        if told is not None and name == "other_lineage" and evidence.step.chained == -1:
+            return _verdict(evidence, named("none"), _UNKNOWN_START)
         if told is not None:
             return _verdict(evidence, named(name), told)
     assert evidence.compared is not None
     if not evidence.step.has_body:
         return _by_usage_alone(evidence)
     if -1 in (evidence.step.chained, evidence.compared.chained):
-        return _verdict(evidence, named("none"), "It goes on from a response that is not in the trace: not judged.")
+        return _verdict(evidence, named("none"), _UNKNOWN_START)
     found = None if evidence.reads_untold else next(_applying(evidence, range(2, 3)), None)
     if found is None:
         found = _beyond_gate(evidence)

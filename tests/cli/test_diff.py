@@ -129,6 +129,14 @@ def test_two_named_steps_are_compared_whatever_the_lineage_says(trace: Path, cap
     assert found["cause"] == "tools_reordered"
 
 
+def test_a_step_that_was_sent_before_the_other_is_shown_without_a_price(trace: Path, capsysbinary: Capture) -> None:
+    found = run(capsysbinary, "diff", "3", "1", "--trace", trace, "--json").json
+    assert found["cause"] == "tools_reordered"
+    assert found["confidence"] == "possible"
+    assert found["rebilled_tokens"] is None
+    assert "before the step that it is compared with" in found["explanation"]
+
+
 def test_step_against_itself_is_identical(trace: Path, capsysbinary: Capture) -> None:
     found = run(capsysbinary, "diff", "3", "3", "--trace", trace, "--json").json
     assert found["identical"] is True

@@ -82,6 +82,8 @@ class Comparer(msgspec.Struct):
         _check_comparable(before, after, names)
         rates = rates_of(after, self.prices)
         verdict = _same_call() if _is_same_call(before, after) else _verdict(trace, before, after)
+        if _sent_before(after, before):
+            verdict = _only_the_byte(verdict)
         money = None
         if rates is not None and after.usage is not None and verdict.rebilled_tokens is not None:
             money = extra_usd(after.usage, verdict.rebilled_tokens, rates)
@@ -121,6 +123,22 @@ def _check_comparable(before: Step, after: Step, names: tuple[str, str]) -> None
 def _is_same_call(before: Step, after: Step) -> bool:
     ident = before.reply.response_id
     return before.source == after.source or (ident is not None and ident == after.reply.response_id)
+
+
+def _sent_before(step: Step, other: Step) -> bool:
+    return step.started_at is not None and other.started_at is not None and step.started_at < other.started_at
+
+
+def _only_the_byte(verdict: Verdict) -> Verdict:
+    """What is left of a verdict where the second step was sent before the first: nothing of its usage."""
+    said = "It was sent before the step that it is compared with, so its usage says nothing of this difference."
+    return replace(
+        verdict,
+        confidence="possible" if verdict.confidence is not None else None,
+        explanation=f"{verdict.explanation} {said}",
+        rebilled_tokens=None,
+        uncached_repeat_tokens=None,
+    )
 
 
 def _same_call() -> Verdict:
