@@ -86,6 +86,22 @@ def test_interrupt_is_quiet(trace: Path, capsysbinary: Capture, monkeypatch: pyt
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
+def test_a_fault_of_the_program_is_one_line_without_any_value(trace: Path) -> None:
+    script = (
+        "import sys, rebilled.cli as cli\n"
+        "def broken(words): return {'secret prompt': 1}['another secret']\n"
+        "cli.run = broken\n"
+        f"sys.argv = ['analyze', {str(trace)!r}]\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert "KeyError at cli/__init__.py:" in done.stderr
+    assert "secret" not in done.stderr
+
+
 def test_reader_that_goes_away_is_no_error(trace: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)

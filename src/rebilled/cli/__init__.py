@@ -41,9 +41,25 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = run(words)
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except Exception as error:  # whatever it is, the user gets a line that can be reported
+        if arguments is not None:
+            raise
+        code = complain(_fault(error))
     if arguments is None:
         _leave(code)
     sys.exit(code)
+
+
+def _fault(error: Exception) -> str:
+    """An error of our own as one line to report: its kind and its place, and no value, as that may be a prompt."""
+    import traceback
+
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "rebilled" in frame.filename]
+    place = f" at {frames[-1].filename.rsplit('rebilled', 1)[-1].lstrip('/')}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"a fault of the program itself, {type(error).__name__}{place}; please report this line and what "
+        "`analyze formats PATH` says of the file"
+    )
 
 
 def _leave(code: int) -> None:
