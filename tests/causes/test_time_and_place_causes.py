@@ -16,6 +16,7 @@ from builders import (
     EVERY,
     GEMINI,
     MARKED,
+    NINE,
     OPENAI,
     OPENING,
     RESPONSES,
@@ -358,6 +359,19 @@ def test_without_a_first_token_one_second_is_taken() -> None:
     for gap, wanted in ((0.9, "written_too_late"), (1.0, "server_side_unexplained")):
         records = [step(start(CHAT), first_token=None), step(start(CHAT), at=gap)]
         assert causes(records)[-1] == wanted
+
+
+@pytest.mark.parametrize(
+    ("gap", "wanted"), [(0.3, "written_too_late"), (0.4, "server_side_unexplained"), (0.9, "server_side_unexplained")]
+)
+def test_an_answer_that_had_ended_sooner_had_begun_sooner(gap: float, wanted: str) -> None:
+    records = [step(start(CHAT), first_token=None, ended_at=NINE + 0.4), step(start(CHAT), at=gap)]
+    assert causes(records)[-1] == wanted
+
+
+def test_an_answer_that_ended_late_is_still_taken_to_begin_after_a_second() -> None:
+    records = [step(start(CHAT), first_token=None, ended_at=NINE + 40), step(start(CHAT), at=1.5)]
+    assert causes(records)[-1] == "server_side_unexplained"
 
 
 def test_an_entry_that_the_compared_step_read_was_not_written_too_late() -> None:

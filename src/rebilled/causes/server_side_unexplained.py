@@ -32,13 +32,14 @@ Known limits
     a cross-region profile, times. Two things happen on Anthropic's servers with equal bodies: earlier models drop
     old thinking at a plain user turn, and context editing clears tool results. For OpenAI models before GPT-5.5 an
     entry in memory may die after 5 to 10 idle minutes, which is within the 1 hour allowed for here. The client is
-    never blamed on a guess, so some of these are the client's fault after all.
+    never blamed on a guess, so some of these are the client's fault after all. Gemini and others publish no lifetime
+    for what they cache by themselves, so there a pause of any length ends here.
 """
 
 from __future__ import annotations
 
 from rebilled.causes.cause import Cause
-from rebilled.causes.telling import short
+from rebilled.causes.telling import duration, short
 from rebilled.evidence import Evidence
 from rebilled.providers.served import other_model, plain_tier
 
@@ -50,6 +51,11 @@ def applies(evidence: Evidence) -> str | None:
         return f"The request asks for the same as before, but {switched}. Caches are kept apart by it."
     if evidence.idle_s is None:
         return "Nothing in the request explains the loss. The log has no times, so an entry that ran out is possible."
+    if evidence.ttl_s is None:
+        return (
+            "Nothing in the request explains the loss. The provider promises no lifetime: it may have dropped the "
+            f"entry, which was last used {duration(evidence.idle_s)} before."
+        )
     return (
         "Nothing in the request explains the loss: the same prefix was sent in time, and the provider did not find it."
     )
@@ -71,9 +77,14 @@ def served_otherwise(evidence: Evidence) -> str:
 
 
 def advise(evidence: Evidence) -> str | None:
-    """Where the provider switched model or tier by itself: to name the one that is wanted."""
+    """Where the provider switched model or tier by itself, to name them; on Gemini, to store what repeats."""
     if served_otherwise(evidence):
         return "Name one model and tier that the provider does not replace, or pin the upstream that serves you."
+    if evidence.step.api == "gemini.generate_content":
+        return (
+            "Implicit caching gives no guarantee. If this is frequent, store what repeats as `cachedContents`, which "
+            "is read for as long as it is kept; its storage is billed by the hour."
+        )
     return None
 
 

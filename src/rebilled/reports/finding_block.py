@@ -122,6 +122,8 @@ def movers_behind(example: StepResult | None) -> str:
         for mover in movers[:_MOST_MOVERS]
     ]
     more = f", and {len(movers) - _MOST_MOVERS} more" if len(movers) > _MOST_MOVERS else ""
+    if len(movers) == 1:
+        return f"mend this next: {named[0]}"
     return f"mend these next, in this order: {'; '.join(named)}{more}"
 
 

@@ -73,7 +73,7 @@ def _columns(analysis: Analysis, width: int) -> list[Column]:
     ]
     last = [
         Column("re-billed", 9, _rebilled, right=True, meaning=_severity),
-        Column("dollars", 7, _dollars, right=True, meaning=_severity),
+        Column("dollars", 8, _dollars, right=True, meaning=_severity),
     ]
     room = width - sum(column.width + gap for column in (*fixed, *last))
     spares = [column for column in fixed if column.bar or column.heading in ("model", "time")]
