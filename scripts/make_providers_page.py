@@ -36,7 +36,8 @@ _SHAPES = """\
 
 The address decides, where it names an API. Else the body does: its own keys, the kinds of its blocks, the roles of its
 messages. Calls that generate nothing are no steps and are listed as skipped: counting tokens, batches, embeddings,
-ranking, moderation, files, stored caches.
+ranking, moderation, files. Those that store a content (Gemini `cachedContents`) are no steps either; they are joined
+with the steps that begin with it.
 """
 _LABELS = {
     "marks": "cache marks",
@@ -119,6 +120,7 @@ _TABLES = (
         "How the simulation reads and fills the cache, the first row that fits:",
         ("holds for", "meaning", "disputed"),
     ),
+    ("storage", "What a stored content costs to keep, in US dollars:", ("models", "usd_per_mtok_hour", "until")),
     ("invalidation", "What a change loses:", ("change", "loses", "disputed")),
     ("overhead", "Tokens that no text of the request accounts for:", ("models", "tokens", "forced", "meaning")),
     ("usage", "How a reply counts:", ("shape", "total", "read", "write")),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rebilled.fragmentation import Fragmentation
     from rebilled.lookup import Shared
     from rebilled.simulation import Learned
+    from rebilled.storage import StoredContent
     from rebilled.whatif import Lab
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -46,7 +47,7 @@ class Analysis(msgspec.Struct):
     """Everything found about a trace: one result a step, and the findings, dearest first.
 
     probes: those of MCP servers that were given with it, and whose tools they found here. fragmentation: the models
-    whose steps send several sets of tools.
+    whose steps send several sets of tools. stored: the explicit caches that the log shows being made.
     """
 
     trace: Trace
@@ -58,6 +59,7 @@ class Analysis(msgspec.Struct):
     probes: tuple[ProbeMatch, ...] = ()
     lab: Lab | None = None
     fragmentation: list[Fragmentation] = msgspec.field(default_factory=list)
+    stored: list[StoredContent] = msgspec.field(default_factory=list)
 
     def __repr__(self) -> str:
         """Short: a step holds those before it, so all of them written out would fill the memory."""
@@ -214,6 +216,7 @@ def analyze(trace: Trace, prices: PriceList) -> Analysis:
     from rebilled.fragmentation import fragmentation_of
     from rebilled.healing import with_savings
     from rebilled.simulation import learned
+    from rebilled.storage import stored_contents
     from rebilled.whatif import Lab
 
     judged = Judge(trace)
@@ -237,6 +240,7 @@ def analyze(trace: Trace, prices: PriceList) -> Analysis:
         price_date=prices.as_of,
         unpriced_models=unpriced,
         fragmentation=fragmentation_of(lab, results),
+        stored=stored_contents(trace.stored, results, prices),
     )
 
 

@@ -14,6 +14,7 @@ from rebilled.model import Record, Skip, Step
 from rebilled.plain_record import plain_line
 from rebilled.reader import Reader
 from rebilled.spool import Spool
+from rebilled.stored import is_storing
 from rebilled.trace import Trace
 
 Change = Callable[[Record], Record]
@@ -30,6 +31,9 @@ class Keeper(Reader):
     def add(self, item: Record | Skip) -> None:
         """Take in one record, or note what a format could not read."""
         self.pending = item if isinstance(item, Record) else None
+        if isinstance(item, Record) and is_storing(item.url):
+            self._skip(item.source, "no_request", "a call about stored contents; only calls to a model are converted")
+            return
         super().add(item)
 
     def place(self, step: Step) -> None:

@@ -272,7 +272,7 @@ class Step(msgspec.Struct):
     the trace; carried: how many entries of the system section were, its last ones.
     asked_ttl_s: the lifetime that the request asks for as a whole; explicit_marks: only its own breakpoints count.
     members: where each member of the body stands in it, None where its text was printed anew. user: whose the body
-    says it is.
+    says it is. stored: the key of the stored content that the prompt begins with (Gemini).
     """
 
     number: int
@@ -302,6 +302,7 @@ class Step(msgspec.Struct):
     members: Mapping[str, tuple[int, int]] | None = None
     sessions: tuple[str, ...] = ()
     user: str = ""
+    stored: str = ""
     request_id: str | None = None
     started_at: float | None = None
     first_token_at: float | None = None

@@ -23,6 +23,7 @@ from rebilled.formats.format import Format
 from rebilled.model import BodyRef, Message, Node, Record, Skip, Step
 from rebilled.reader import Reader
 from rebilled.spool import Spool
+from rebilled.stored import Storing
 
 SMALLEST_BYTES = 48 << 20
 """Below this a second process gains nothing."""
@@ -40,6 +41,7 @@ class Packed(NamedTuple):
     steps: list[tuple[Step, int]]
     skipped: list[Skip]
     records: int
+    stored: list[Storing]
     spooled: bool
 
 
@@ -214,7 +216,7 @@ def _packed(reader: Reader) -> Packed:
         step.history = empty
     spool = reader.trace.bodies.spool
     spooled = spool is not None and spool.size > 0
-    return Packed(roots, nodes, steps, reader.trace.skipped, reader.trace.records, spooled)
+    return Packed(roots, nodes, steps, reader.trace.skipped, reader.trace.records, reader.trace.stored, spooled)
 
 
 def _received(results: IO[bytes]) -> Packed | None:
@@ -234,6 +236,7 @@ def _merge(whole: Half, reader: Reader, path: str) -> None:
     own = bodies.number_of(path)
     adopted = bodies.adopt(whole.spool) if half.spooled else 0
     reader.trace.records += half.records
+    reader.trace.stored += half.stored
     for skip in half.skipped:
         reader.add(_moved(skip, lines))
     for step, history in half.steps:

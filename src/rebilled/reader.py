@@ -29,6 +29,7 @@ from rebilled.providers.faults import odd_counters
 from rebilled.providers.hosts import provider_of
 from rebilled.providers.options import read_options
 from rebilled.spans import Layout, parse_json
+from rebilled.stored import is_storing, key_of, read_storing
 from rebilled.trace import CONVERSATION, Trace, layout_of, resolve_chains, settle_reads
 
 _ANCHORS = 32
@@ -54,6 +55,9 @@ class Reader(msgspec.Struct):
         if isinstance(item, Skip):
             self.trace.skipped.append(item)
             return
+        if is_storing(item.url):
+            self._note_stored(item)
+            return
         self.trace.records += 1
         try:
             step = self._step(item)
@@ -67,6 +71,12 @@ class Reader(msgspec.Struct):
 
     def _skip(self, source: Source, reason: str, detail: str) -> None:
         self.trace.skipped.append(Skip(source.path, source.line, reason, detail))
+
+    def _note_stored(self, record: Record) -> None:
+        try:
+            self.trace.stored.append(read_storing(record))
+        except RecordError as error:
+            self._skip(record.source, "no_request", error.detail)
 
     def place(self, step: Step) -> None:
         """Take in a step that was read, unless an earlier one is the same call."""
@@ -153,6 +163,7 @@ class Reader(msgspec.Struct):
             members=layout.members if layout.raw is record.body else None,
             sessions=_sessions(named, record.meta),
             user=_user(named, layout),
+            stored=_stored(api, layout),
             request_id=record.request_id,
             started_at=record.started_at,
             first_token_at=record.first_token_at,
@@ -402,6 +413,13 @@ def _sessions(named: str, meta: Mapping[str, Json]) -> tuple[str, ...]:
 def _user(named: str, layout: Layout) -> str:
     """Whose a body says that it is, in the fields of Anthropic and of OpenAI."""
     return user_in(named) if named else _text_member(layout, "safety_identifier") or _text_member(layout, "user") or ""
+
+
+def _stored(api: Api, layout: Layout) -> str:
+    """The key of the stored content that a Gemini prompt begins with."""
+    if api.name != "gemini.generate_content":
+        return ""
+    return key_of(_text_member(layout, "cachedContent") or _text_member(layout, "cached_content"))
 
 
 def _served_by(reply: Reply) -> Parameters:

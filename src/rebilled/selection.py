@@ -56,6 +56,7 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
         raise none_selected(len(analysis.results))
     from rebilled.fragmentation import fragmentation_of
     from rebilled.healing import with_savings
+    from rebilled.storage import stored_contents
 
     models = {result.step.model for result in results if result.step.usage is not None and result.cost is None}
     found = findings_of(results)
@@ -63,6 +64,7 @@ def select(analysis: Analysis, selection: Selection) -> Analysis:
         analysis,
         results=results,
         findings=found if analysis.lab is None else with_savings(analysis.lab, found),
+        stored=[] if analysis.lab is None else stored_contents(analysis.trace.stored, results, analysis.lab.prices),
         fragmentation=[] if analysis.lab is None else fragmentation_of(analysis.lab, results),
         unpriced_models=sorted(model or "(no model)" for model in models),
     )

@@ -12,6 +12,7 @@ from rebilled.model import BodyRef, Record, Skip, Step
 from rebilled.providers.elements import section_of
 from rebilled.spans import Layout, parse_json
 from rebilled.spool import Spool
+from rebilled.stored import Storing
 
 
 class Bodies(msgspec.Struct):
@@ -67,6 +68,7 @@ class Trace(msgspec.Struct):
 
     steps: list[Step] = msgspec.field(default_factory=list)
     skipped: list[Skip] = msgspec.field(default_factory=list)
+    stored: list[Storing] = msgspec.field(default_factory=list)
     bodies: Bodies = msgspec.field(default_factory=Bodies)
     paths: list[str] = msgspec.field(default_factory=list)
     files: int = 0

@@ -96,6 +96,28 @@ def diagnosed(folder: Path) -> Path:
     return path
 
 
+def stored(folder: Path) -> Path:
+    """A trace of a content that is stored, and of a prompt that begins with it."""
+    host, name = "https://generativelanguage.googleapis.com/v1beta", "cachedContents/k1"
+    model = "gemini-3.8-flash"
+    contents = [{"role": "user", "parts": [{"text": "Which tide?"}]}]
+    made = {"name": name, "model": f"models/{model}", "usageMetadata": {"totalTokenCount": 9000}}
+    times = {"createTime": "2026-11-03T09:00:00Z", "expireTime": "2026-11-03T09:05:00Z"}
+    usage = {"promptTokenCount": 9010, "cachedContentTokenCount": 9000, "candidatesTokenCount": 3}
+    calls = [
+        (f"{host}/cachedContents", {"model": f"models/{model}", "contents": contents}, made | times),
+        (
+            f"{host}/models/{model}:generateContent",
+            {"cachedContent": name, "contents": contents},
+            {"usageMetadata": usage},
+        ),
+    ]
+    path = folder / "stored.jsonl"
+    lines = [json.dumps({"url": url, "request": request, "response": response}) for url, request, response in calls]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
 def copy_of(name: str, folder: Path) -> Path:
     """A sample trace at a path of its own."""
     path = folder / f"{name}.jsonl"
@@ -133,6 +155,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     docs, found = documented(), defaultdict[str, set[str]](set)
     reports = [rebilled.analyze(SAMPLES).report, rebilled.analyze(diagnosed(tmp_path_factory.mktemp("trace"))).report]
     reports.append(rebilled.analyze(SAMPLES, mcp=RECORDING).report)
+    reports.append(rebilled.analyze(stored(tmp_path_factory.mktemp("stored"))).report)
     for report in reports:
         assert report["schema"] == "rebilled.report/1"
         walk(report, "REPORT", docs, found)

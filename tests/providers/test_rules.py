@@ -21,6 +21,7 @@ TABLES = {
     "counting",
     "overhead",
     "simulation",
+    "storage",
     "invalidation",
     "usage",
     "note",

@@ -10,6 +10,7 @@ import msgspec
 
 from rebilled.errors import RecordError
 from rebilled.formats.call import build_record
+from rebilled.formats.credentials import scrub_url
 from rebilled.formats.envelope import NO_CONTEXT
 from rebilled.formats.headers import header_text
 from rebilled.formats.parts import Members, Part
@@ -20,10 +21,14 @@ from rebilled.model import Json, Record, Skip, Source
 from rebilled.spans import dump_json
 
 _ASIDE = re.compile(
-    r"/count_tokens|:countTokens|/cachedContents|/embeddings|/embed\b|:embedContent|:batchEmbedContents|/moderations"
+    r"/count_tokens|:countTokens|/embeddings|/embed\b|:embedContent|:batchEmbedContents|/moderations"
     r"|/messages/batches|/input_tokens\b|/rerank"
 )
 """Addresses of calls that look like LLM calls and use no prompt cache."""
+
+
+_STORED = re.compile(r"/cachedContents(?:/|\?|$)", re.IGNORECASE)
+"""Addresses of contents that are stored for later prompts to begin with."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -34,6 +39,7 @@ class Exchange(msgspec.Struct, frozen=True):
     """
 
     url: str
+    method: str = ""
     headers: Json = None
     body: Part | None = None
     status: Json = None
@@ -89,6 +95,8 @@ def read_exchange(exchange: Exchange, source: Source, context: Mapping[str, Json
         raise RecordError("no_request", "a call that uses no prompt cache")
     body = _read_body(exchange.body)
     response, packed = _read_response(exchange)
+    if _STORED.search(exchange.url):
+        return _stored(exchange, source, body, response), packed
     outer: dict[str, Json] = {
         "status": exchange.status,
         "response_headers": exchange.response_headers,
@@ -98,6 +106,23 @@ def read_exchange(exchange: Exchange, source: Source, context: Mapping[str, Json
     }
     wrapper: dict[str, Json] = {"url": exchange.url, "headers": exchange.headers}
     return build_record(_members(outer), Request(body, _members(wrapper)), source, context), packed
+
+
+def _stored(exchange: Exchange, source: Source, body: Part | None, response: str) -> Record:
+    """A call that stores, renews or deletes a content: no step, but what later steps rest on."""
+    url, host, _ = scrub_url(exchange.url)
+    times = _times(exchange)
+    started, ended = times.get("started_at"), times.get("ended_at")
+    return Record(
+        source,
+        body.text if body is not None else None,
+        response=response.encode() or None,
+        meta={"method": exchange.method.upper(), **({"endpoint": host} if host else {})},
+        url=url,
+        status=exchange.status if isinstance(exchange.status, int) else None,
+        started_at=started if isinstance(started, float) else None,
+        ended_at=ended if isinstance(ended, float) else None,
+    )
 
 
 def _read_response(exchange: Exchange) -> tuple[str, str | None]:

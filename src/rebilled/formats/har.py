@@ -58,6 +58,7 @@ def _read_entry(part: Part) -> Exchange:
     started, first, ended = _times(entry)
     return Exchange(
         url=str(request.get("url") or ""),
+        method=str(request.get("method") or ""),
         headers=request.get("headers"),
         body=Part(unpack(sent).strip()) if sent else None,
         status=response.get("status"),

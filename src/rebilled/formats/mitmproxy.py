@@ -113,6 +113,7 @@ def _read_http(flow: Mapping[str, Value], request: Mapping[str, Value], file: Fi
     status = _number(response, "status_code", "code")
     return Exchange(
         url=_url(request, headers),
+        method=_text(request, "method"),
         headers=headers,
         body=_body(request, file),
         status=int(status) if status is not None else None,

@@ -81,6 +81,7 @@ def match_messages(messages: Iterable[Message]) -> list[tuple[Message | None, Me
 def _exchange(request: Message | None, answer: Message | None, file: File) -> Exchange:
     return Exchange(
         url=_url(request) if request is not None else "",
+        method=request.start.split()[0] if request is not None else "",
         headers=request.headers if request is not None else None,
         body=_body(request, file) if request is not None else None,
         status=answer.status or None if answer is not None else None,

@@ -84,6 +84,7 @@ def _read_interaction(interaction: dict[str, Any]) -> Exchange:
     recorded = interaction.get("recorded_at")
     return Exchange(
         url=str(request.get("uri") or request.get("url") or ""),
+        method=str(request.get("method") or ""),
         headers=to_json(request.get("headers")),
         body=_request_body(request),
         status=status.get("code") if isinstance(status, dict) else to_json(status),

@@ -136,6 +136,18 @@ def _listed(data: dict[str, Any], table: str, name: str) -> dict[str, Any]:
     return next((row for row in data.get(table, ()) if spelled & set(row["models"])), {})
 
 
+def storage_usd(provider: str, model: str, at: float | None) -> float | None:
+    """US dollars for keeping a million tokens of a stored content for an hour; None where no price is known.
+
+    at: seconds since 1970 UTC, None for the newest price.
+    """
+    name = plain_model(model)
+    day = datetime.fromtimestamp(at, UTC).date().isoformat() if at is not None else "9999"
+    rows = (row for row in rules(holder("gemini.generate_content", model, provider)).get("storage", ()))
+    fitting = [row for row in rows if name in row["models"] and (at is None or day <= row.get("until", "9999"))]
+    return float(fitting[0]["usd_per_mtok_hour"]) if fitting else None
+
+
 def _spacing(api: str, generation: dict[str, Any], data: dict[str, Any]) -> int:
     """How far apart entries can stand; some were measured in the bodies of gateways only."""
     if api.startswith("openai.") and "gateway_spacing_tokens" in data:

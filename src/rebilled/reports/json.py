@@ -19,6 +19,7 @@ from rebilled.providers.served import server_tool_writes
 from rebilled.reports.report import Options, Report
 from rebilled.reports.server_lines import accusation_sentence
 from rebilled.reports.tool_set_lines import fragmentation_object
+from rebilled.storage import StoredContent
 
 Object = dict[str, Any]
 USAGE_FIELDS = (
@@ -71,7 +72,26 @@ def report_object(analysis: Analysis, options: Options) -> Object:
             for finding in analysis.findings
         ],
         "probes": [asdict(match) for match in analysis.probes],
+        "stored": [_stored(content) for content in analysis.stored],
         "fragmentation": [fragmentation_object(one) for one in analysis.fragmentation],
+    }
+
+
+def _stored(content: StoredContent) -> Object:
+    """One content in an explicit cache."""
+    return {
+        "key": content.key,
+        "model": content.model,
+        "tokens": content.tokens,
+        "created": iso(content.created_at),
+        "kept_until": iso(content.kept_until),
+        "deleted": content.deleted,
+        "steps": list(content.steps),
+        "read_tokens": content.read_tokens,
+        "saved_usd": content.saved_usd,
+        "creation_usd": content.creation_usd,
+        "storage_usd": content.storage_usd,
+        "net_usd": content.net_usd,
     }
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rebilled.analysis import Analysis
+from rebilled.causes.telling import duration
 from rebilled.diagnosis import agrees, dropped, read_diagnosis
 from rebilled.model import StepResult
 from rebilled.providers.served import other_model, other_tier, server_tool_writes, terms_of
 from rebilled.reports.amount import count, percent, steps, usd, whole
 from rebilled.reports.plain import cut_middle, plain
+from rebilled.storage import StoredContent
 
 Row = tuple[str, str]
 _MOST_NAMED = 3
@@ -25,7 +27,35 @@ def notices(analysis: Analysis) -> list[Row]:
         row
         for made in (_untold, _diagnosed, _dropped, _credited, _server_tools, _served, _terms, _charged)
         for row in made(results)
+    ] + _stored(analysis.stored)
+
+
+def _stored(contents: Sequence[StoredContent]) -> list[Row]:
+    """The explicit caches that were made, and whether they have paid."""
+    if not contents:
+        return []
+    tokens, readers = sum(one.tokens for one in contents), sorted({step for one in contents for step in one.steps})
+    text = f"{whole(len(contents), 'content')} of {count(tokens)} tokens in explicit caches"
+    if len(contents) == 1 and contents[0].kept_s is not None:
+        text += f", kept {'' if contents[0].deleted else 'at most '}{duration(contents[0].kept_s)}"
+    text += f", read by {whole(len(readers), 'step')}: " if readers else ", read by no step: "
+    parts = [
+        ("reads saved {}", _sum(one.saved_usd for one in contents)),
+        ("storing cost {}", _sum(one.creation_usd for one in contents)),
+        ("keeping {}", _sum(one.storage_usd for one in contents)),
     ]
+    known = [form.format(usd(value)) for form, value in parts if value is not None]
+    lacking = [form.split(" {")[0] for form, value in parts if value is None]
+    text += ", ".join(known) + (", beside the bill" if known else "")
+    if lacking:
+        models = ", ".join(sorted({plain(one.model) or "a model without a name" for one in contents}))
+        text += f"{'; ' if known else ''}the price of {' and '.join(lacking)} is not known for {cut_middle(models, 60)}"
+    return [("stored", text)]
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
 
 
 def _untold(results: list[StepResult]) -> list[Row]:
