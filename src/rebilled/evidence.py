@@ -75,6 +75,25 @@ class Evidence:
         usage = self.step.usage
         return usage is not None and usage.input_tokens < self.policy.minimum_tokens
 
+    @cached_property
+    def without_entry(self) -> bool:
+        """Whether no entry can stand in what both steps share, as the provider writes at ends of messages only.
+
+        So OpenAI from GPT-5.6 on: a prefix that ends inside of a message, or before the first, is no entry without an
+        explicit breakpoint (its guide, 2026-09-20).
+        """
+        compared, (rank, _, _) = self.compared, self.shared_end
+        if compared is None or self.lineage is None or not self.policy.lookback_ends or self.step.explicit_marks:
+            return False
+        if rank == 3 or self.shared_entry is not None:
+            return False
+        node = compared.history.ancestor(shared_depth(self.before, self.after) if rank == 2 else 0)
+        while node.parent is not None:
+            if (node, compared.state) in self.lineage.ends:
+                return False
+            node = node.parent
+        return True
+
     @property
     def usage(self) -> Usage | None:
         """The reported tokens of the judged step's prompt."""

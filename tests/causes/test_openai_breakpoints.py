@@ -7,7 +7,22 @@ from typing import Any
 
 import pytest
 
-from builders import CHAT, RESPONSES, Body, Talk, call_and_result, causes, history, judged, last_of, pair, step, user
+from builders import (
+    CHAT,
+    RESPONSES,
+    Body,
+    Talk,
+    call_and_result,
+    causes,
+    history,
+    judged,
+    last_of,
+    pair,
+    step,
+    text,
+    user,
+    words,
+)
 from rebilled.lineage import lifetime
 from rebilled.model import StepResult
 
@@ -201,3 +216,45 @@ def test_mistral_with_a_key_is_judged_like_any_other() -> None:
 def test_others_do_not_need_a_key() -> None:
     before, then = (mistral(calls).with_(model="gpt-5.4") for calls in (2, 3))
     assert pair(before, then).verdict.cause == "server_side_unexplained"
+
+
+# ---- prompts that share a beginning ----------------------------------------------------------------------------------
+
+
+def one_off(number: int, model: str = MODEL) -> Talk:
+    """A call of its own: the same system prompt as the others, and another question."""
+    return Talk(RESPONSES, model=model, turns=(user(words(60, f"question {number}")),))
+
+
+def test_a_shared_system_prompt_is_no_entry_where_the_provider_writes_at_ends_of_messages() -> None:
+    """Each of them pays its write; no routing key would help."""
+    results = judged([step(one_off(number), at=60.0 * number) for number in range(5)])
+    assert [result.verdict.cause for result in results] == ["first_request", *["breakpoint_stale"] * 4]
+    found = results[-1].verdict
+    assert (found.detail, found.avoidable, found.confidence) == ("shared_prefix", True, "likely")
+    assert "prompt_cache_breakpoint" in found.remedy
+
+
+def test_older_models_keep_entries_in_between_so_that_a_miss_there_is_unexplained() -> None:
+    results = judged([step(one_off(number, "gpt-5.4"), at=60.0 * number) for number in range(5)])
+    assert [result.verdict.cause for result in results][1:3] == ["server_side_unexplained"] * 2
+
+
+def test_a_breakpoint_behind_what_is_shared_inside_a_message_is_an_entry() -> None:
+    def mark_first_part(body: Body) -> None:
+        body["input"][0]["content"][0]["prompt_cache_breakpoint"] = {"mode": "explicit"}
+
+    first, second = (
+        Talk(RESPONSES, model=MODEL, turns=(user(text(words(1500, "brief")), text(words(60, f"question {n}"))),))
+        for n in (1, 2)
+    )
+    marked_ones = first.edited(mark_first_part), second.edited(mark_first_part)
+    assert after(*marked_ones).verdict.cause == "server_side_unexplained"
+    assert after(first, second).verdict.cause == "breakpoint_stale"
+
+
+def test_a_run_that_turns_off_where_an_earlier_step_ended_had_an_entry_there() -> None:
+    opening = talk(1)
+    grown, other = talk(4), opening.grown(user(words(60, "another way")))
+    records = [step(opening), step(grown, at=30.0), step(other, at=60.0)]
+    assert causes(records)[-1] != "breakpoint_stale"

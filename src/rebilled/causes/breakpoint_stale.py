@@ -46,7 +46,14 @@ from rebilled.placement import left_behind, tier_changed
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
-    if not evidence.policy.needs_marks or evidence.compared is None:
+    if evidence.compared is None:
+        return None
+    if evidence.without_entry:
+        return (
+            "The provider keeps entries at the ends of messages, and none ends within what both prompts share: no "
+            "breakpoint of its own stands behind what repeats."
+        )
+    if not evidence.policy.needs_marks:
         return None
     if evidence.compared.breakpoints and not evidence.step.breakpoints:
         return "The request this one continues marked its prefix for caching; this one carries no cache mark at all."
@@ -59,18 +66,38 @@ def applies(evidence: Evidence) -> str | None:
     return None
 
 
+def kind(evidence: Evidence) -> str | None:
+    """Whether it is the end of what several prompts share that has no mark, or that of a growing history."""
+    if evidence.without_entry:
+        return "shared_prefix"
+    marked = evidence.step.breakpoints or evidence.compared is None or not evidence.compared.breakpoints
+    return "shared_prefix" if evidence.starts and marked else "growing"
+
+
+def advise(evidence: Evidence) -> str | None:
+    """Where the provider chooses the ends itself: to mark the end of what repeats."""
+    if not evidence.without_entry:
+        return None
+    return (
+        "Send what repeats as a developer message whose last content part carries a `prompt_cache_breakpoint`; "
+        "`instructions` cannot carry one."
+    )
+
+
 CAUSE = Cause(
     code="RB601",
     name="breakpoint_stale",
-    title="The breakpoint did not move along",
+    title="No breakpoint ends where it should",
     section="none",
     group=9,
     avoidable=True,
     explanation=(
-        "The content is the same, but no breakpoint stands where the new content ends, so what was added since is not "
-        "cached. It is billed in full at each step."
+        "The content is the same, but no breakpoint stands where it ends, so what was added since, or what several "
+        "prompts share, is not cached. It is billed in full at each step."
     ),
     remedy="Set a breakpoint on the last message of every request, besides those on tools and system.",
     doc=__doc__ or "",
     applies=applies,
+    advice=advise,
+    detail=kind,
 )

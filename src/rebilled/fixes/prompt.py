@@ -82,6 +82,8 @@ def keep_history(scene: Scene, plan: Plan, _: str) -> Plan:
     steps = []
     for step in plan.steps:
         earlier = originals.get(compared.get(step.number) or 0)
+        if earlier is not None and earlier.run_id != step.run_id:
+            earlier = None  # another task: there is no history to keep
         history = _kept(step, earlier, kept)
         kept[step.number] = history
         if history is step.history:

@@ -7,6 +7,11 @@ from rebilled.model import Divergence, Finding
 from rebilled.reports.amount import count, percent, usd, whole
 from rebilled.reports.plain import cut_middle, plain
 
+_KINDS: dict[tuple[str, str | None], tuple[str, str]] = {
+    ("breakpoint_stale", "shared_prefix"): ("End what the prompts share with a cache mark", "its absence"),
+}
+"""What to do about one kind of a cause, where it is something else than usual."""
+
 _WORDS = {
     "account_changed": ("Keep each conversation on one account", "the switch"),
     "below_minimum": ("Make the cached prefix longer", "the short prefix"),
@@ -54,10 +59,10 @@ _SMALL_SHARE = 0.005
 
 def todo(finding: Finding, analysis: Analysis) -> tuple[str, str]:
     """What to do about a finding, in a few words, and what it was that cost the money."""
-    words = _WORDS.get(finding.cause)
+    verdict = analysis.result(finding.example).verdict if finding.example else None
+    words = _KINDS.get((finding.cause, verdict.detail if verdict is not None else None)) or _WORDS.get(finding.cause)
     if words is None:
         return f"Look at {plain(finding.code)}, {plain(finding.title)}", "it"
-    verdict = analysis.result(finding.example).verdict if finding.example else None
     text = words[0].format(
         tool=_tool(verdict.divergence if verdict is not None else None),
         servers=_servers(verdict.servers if verdict is not None else ()),
