@@ -61,6 +61,8 @@ def applies(evidence: Evidence) -> str | None:
         return None
     if evidence.step.explicit_marks and left_behind(evidence.compared, evidence.step, evidence.shared_end):
         return None
+    if evidence.shared_entry is None:
+        return "No cache mark ends within what both prompts share, so nothing of it could be read."
     if evidence.shared_entry_read:
         return "All entries in the shared prefix were read, but no cache mark ends before what varies."
     return None
@@ -75,13 +77,15 @@ def kind(evidence: Evidence) -> str | None:
 
 
 def advise(evidence: Evidence) -> str | None:
-    """Where the provider chooses the ends itself: to mark the end of what repeats."""
-    if not evidence.without_entry:
-        return None
-    return (
-        "Send what repeats as a developer message whose last content part carries a `prompt_cache_breakpoint`; "
-        "`instructions` cannot carry one."
-    )
+    """Where several prompts share a beginning: to mark the end of what repeats."""
+    if evidence.without_entry:
+        return (
+            "Send what repeats as a developer message whose last content part carries a `prompt_cache_breakpoint`; "
+            "`instructions` cannot carry one."
+        )
+    if kind(evidence) == "shared_prefix":
+        return "End what the prompts share (tools, system, a common first part) with a breakpoint of its own."
+    return None
 
 
 CAUSE = Cause(
