@@ -126,7 +126,7 @@ class Reader(msgspec.Struct):
             raise RecordError("no_request", "the request body is of no API known here")
         reply = read_reply(api, record)
         root = self.root(api.name)
-        previous = _goes_on_from(layout)
+        previous = _goes_on_from(layout) if api.name == "openai.responses" else None
         head = self._system(api, layout, starts=previous is None)
         history, found = self._messages(api, layout, root, head)
         tools = self._tools(api, layout)

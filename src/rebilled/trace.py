@@ -121,7 +121,7 @@ def resolve_chains(steps: list[Step]) -> None:
     for step in steps:
         if step.previous_response is not None:
             earlier = by_response.get(step.previous_response)
-            if earlier is None:
+            if earlier is None or earlier.api != step.api or not earlier.has_body:
                 step.chained = -1
             else:
                 _chain(step, earlier)

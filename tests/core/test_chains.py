@@ -164,3 +164,17 @@ def test_a_long_chain_is_read_without_running_deep(tmp_path: Path) -> None:
     )
     calls = [START, *rest]
     assert {result.verdict.cause for result in judged(tmp_path, *calls).results[1:]} == {"none"}
+
+
+@pytest.mark.parametrize("other", ["another API", "no body"])
+def test_a_response_of_another_api_or_without_a_body_is_nothing_to_go_on_from(tmp_path: Path, other: str) -> None:
+    first = call(1, [RULES, said("first ")], 0, 3000)
+    if other == "no body":
+        del first["request"]
+        first["meta"]["provider"] = "openai.responses"
+    else:
+        first["request"] = {"model": "claude-opus-5", "max_tokens": 9, "messages": [said("first ")]}
+        first["response"]["usage"] = {"input_tokens": 3000, "output_tokens": 9}
+    found = judged(tmp_path, first, SECOND)
+    assert len(found.results) == 2
+    assert found.results[1].step.chained == -1
