@@ -188,7 +188,8 @@ def test_show_content_none_leaves_no_excerpt() -> None:
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_samples_fit_the_screen(path: Path, width: int) -> None:
     lines = screen(analyze(read([path]), Prices.load()), Options(width=width, top=3))
-    assert len(lines) <= 40 or width < 100
+    most = 60 if path.stem == "three-tenants" else 40  # three whole findings, and a section of its own behind them
+    assert len(lines) <= most or width < 100
     assert all(cell_len(line) <= width for line in lines if "analyze diff" not in line)
 
 

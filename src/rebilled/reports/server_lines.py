@@ -33,17 +33,29 @@ def server_sentences(finding: Finding) -> Iterator[str]:
         return
     moved = [part for part in finding.servers if part.changes]
     still = [part for part in finding.servers if not part.changes]
-    for part in moved:
-        yield _moved(part)
+    for alike in _alike(moved):
+        yield _moved(alike)
     if still:
         names = ", ".join(f"{_name(part)} ({part.tools})" for part in still)
         held = "kept their own tools as they were" if not moved else "stood still"
         yield f"{names} {held}" + ("; only how they are merged has changed" if not moved else "")
 
 
-def _moved(part: ServerPart) -> str:
+def _alike(parts: Sequence[ServerPart]) -> list[list[ServerPart]]:
+    """Servers that did the same at the same steps, together: each of them is charged with the whole loss."""
+    found: dict[tuple[object, ...], list[ServerPart]] = {}
+    for part in parts:
+        found.setdefault((part.changes, part.steps, part.rebilled_tokens, part.rebilled_usd), []).append(part)
+    return list(found.values())
+
+
+def _moved(alike: Sequence[ServerPart]) -> str:
+    """The name of a server, or of several, and what its tools did."""
+    part = alike[0]
     how = " and ".join(_MOVED[change] for change in part.changes)
-    return f"tools of {_name(part)} {how} {_at(part)}"
+    *names, last = (_name(each) for each in alike)
+    who = f"{', '.join(names)} and {last}" if names else last
+    return f"tools of {who} {how} {_at(part)}"
 
 
 def _name(part: ServerPart) -> str:
