@@ -331,16 +331,3 @@ def _seen(task: asyncio.Task[ToolList]) -> None:
     """Take note of a failed fetch that nobody waited for to the end."""
     if not task.cancelled():
         task.exception()
-
-
-def from_client(client: Any) -> AsyncFetchPage:
-    """Pages through the `mcp` SDK: a `Client` or a `ClientSession` of version 2."""
-
-    async def fetch_page(cursor: str | None) -> Any:
-        if hasattr(client, "server_capabilities") and hasattr(client, "session"):
-            return await client.list_tools(cursor=cursor, cache_mode="bypass")
-        from mcp.types import PaginatedRequestParams
-
-        return await client.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor is not None else None)
-
-    return fetch_page
