@@ -58,6 +58,19 @@ def test_file_of_o_is_written_beside_the_screen_and_never_replaced_unasked(
 
 
 @pytest.mark.parametrize(
+    ("words", "head"),
+    [
+        (("http://127.0.0.1:1/mcp",), "127.0.0.1 could not be measured: nobody listens there. Check host and port,"),
+        (("--", "false"), "false could not be measured: the server "),
+    ],
+)
+def test_reason_is_said_once_with_what_to_do(words: tuple[str, ...], head: str, capsysbinary: Capture) -> None:
+    out = " ".join(run(capsysbinary, "mcp", "probe", *FEW, *words).out.split())
+    assert out.startswith(head)
+    assert out.lower().count("nobody listens there") == ("nobody" in head)
+
+
+@pytest.mark.parametrize(
     ("mode", "code", "part"),
     [
         ("crash", 2, "exit code 3"),

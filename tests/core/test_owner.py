@@ -9,7 +9,7 @@ import pytest
 
 from builders import ANTHROPIC, CHAT, RESPONSES, Talk, step, traced, user
 from rebilled.model import Step
-from rebilled.owner import named_owners, owners_of, user_in
+from rebilled.owner import caller_in, named_owners, owners_of, user_in
 
 SESSION = "0f0e0d0c-1111-4222-8333-444455556666"
 
@@ -63,6 +63,12 @@ def test_step_without_the_kind_of_the_others_is_its_runs() -> None:
     assert kinds == ["tenant", "tenant", "run"]
 
 
+def test_one_tenant_for_all_gives_way_to_users_who_differ() -> None:
+    assert [name for _, name in named(steps(*({"tenant": "us", "user": user} for user in "ab")))] == ["a", "b"]
+    assert named(steps(*({"tenant": "us", "user": "a"} for _ in "ab")))[0] == ("tenant", "us")
+    assert named(steps(*({"tenant": tenant, "user": "a"} for tenant in "xy")))[0] == ("tenant", "x")
+
+
 @pytest.mark.parametrize("value", ["", "  ", None, True, 1.5, ["acme"], {"id": "acme"}])
 def test_value_that_names_nobody_is_none(value: Any) -> None:
     assert {owner.kind for owner in owners_of(steps({"tenant": value})[0])} == {"run"}
@@ -85,3 +91,18 @@ def test_value_that_names_nobody_is_none(value: Any) -> None:
 )
 def test_user_is_told_without_the_session_that_clients_write_behind_it(value: Any, name: str) -> None:
     assert user_in(value) == name
+
+
+@pytest.mark.parametrize(
+    ("holders", "found"),
+    [
+        (({"tenant_id": "acme", "userId": 7},), {"tenant": "acme", "user": "7"}),
+        (({"Tenant-Id": "acme"}, {"tenant": "birch", "user": "anna"}), {"tenant": "acme", "user": "anna"}),
+        (({"user_api_key_team_id": "t-1", "user_api_key_end_user_id": "anna"},), {"tenant": "t-1", "user": "anna"}),
+        (({"user_api_key_org_id": "o-1", "user_api_key_team_id": "t-1"},), {"tenant": "o-1"}),
+        (({"tenant": "", "organization": "acme"},), {"tenant": "acme"}),
+        (({"tenant": ["acme"], 3: "x", "username": "anna"}, None, "text", ["tenant"]), {}),
+    ],
+)
+def test_caller_is_told_however_its_name_is_written(holders: tuple[Any, ...], found: dict[str, str]) -> None:
+    assert caller_in(*holders) == found

@@ -48,6 +48,13 @@ def test_servers_that_came_late_and_those_that_stood_still_are_told() -> None:
     assert told[1] == "`git` (1), `jira` (2), the tools of no server (1) stood still"
 
 
+def test_servers_that_did_the_same_at_the_same_step_share_a_sentence() -> None:
+    late = ("mcp__notes__add", "mcp__wiki__find", "mcp__wiki__open")
+    told = list(server_sentences(with_servers(analysed(run(START, (*START, *late)))).findings[0]))
+    assert told[0].startswith("tools of `notes` and `wiki` came or went at step 2: $")
+    assert len(told) == 2
+
+
 def test_server_that_moved_at_several_steps_has_them_all() -> None:
     jira = ("mcp__jira__add", "mcp__jira__drop", "mcp__jira__find")
     turned = [(*shuffled(jira, *order), "read_file") for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0))]

@@ -15,7 +15,7 @@ import pytest
 
 import rebilled
 from mcp import Client, StdioServerParameters
-from rebilled.mcp import AsyncToolListCache, Policy, from_client
+from rebilled.mcp import AsyncToolListCache, Policy, follow_changes, from_client
 
 
 class Told:
@@ -137,3 +137,24 @@ def test_cache_hears_of_a_change_through_the_real_client(listening: bool) -> Non
     before, after = asyncio.run(asyncio.wait_for(main(), 30))
     assert "close" in before
     assert ("close" in after) != listening
+
+
+def test_cache_that_follows_the_real_client_hears_of_a_change() -> None:
+    async def main() -> tuple[list[str], list[str]]:
+        target = StdioServerParameters(command=sys.executable, args=[str(pages.SERVER), "tickets"])
+        async with Client(target) as client:
+            cache = AsyncToolListCache(from_client(client), policy=Policy(min_ttl_ms=600_000))
+            following = asyncio.create_task(follow_changes(client, cache))
+            await asyncio.sleep(0.3)
+            before = (await cache.get()).names
+            await client.call_tool("close", {"ticket": "for good"})
+            for _ in range(200):
+                after = (await cache.get()).names
+                if after != before:
+                    break
+                await asyncio.sleep(0.02)
+            following.cancel()
+            return before, after
+
+    before, after = asyncio.run(asyncio.wait_for(main(), 30))
+    assert set(before) - set(after) == {"close"}

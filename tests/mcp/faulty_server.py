@@ -33,7 +33,7 @@ MODES = (
     *("schema_draft07", "schema_unknown_dialect", "output_invalid", "output_array", "header_bad", "header_good"),
     *("no_discover", "version_error_bad", "version_error_good", "listen_good", "listen_refused", "capabilities"),
     *("chatty", "slow", "forks", "ignores_end", "other_lists", "prompt_hints_missing", "prompts_by_connection"),
-    *("resource_unhinted", "duplicate_keys", "no_capability", "public"),
+    *("breaks_out", "resource_unhinted", "duplicate_keys", "no_capability", "public"),
     *BROKEN,
 )
 
@@ -383,6 +383,8 @@ def ruin_stdio(way: str) -> None:
 
 def serve_stdio(server: Server) -> None:
     connection = server.connect()
+    if server.mode == "breaks_out":
+        break_out()
     if server.mode == "forks":
         fork_children()
     if server.mode == "ignores_end":
@@ -436,6 +438,24 @@ def fork_children() -> None:
             os.close(0)
             time.sleep(120)
             os._exit(0)
+
+
+def break_out() -> None:
+    """A child of a child that leaves group, session, parent and environment, and starts another that does the same."""
+    code = (
+        "import os, sys, time\n"
+        "if len(sys.argv) > 2 and os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    words = [sys.executable, '-S', '-E', '-c', 'import time; time.sleep(120)', sys.argv[1]]\n"
+        "    os.execve(sys.executable, words, {})\n"
+        "time.sleep(120)\n"
+    )
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.closerange(0, 3)
+        os.execve(sys.executable, [sys.executable, "-S", "-E", "-c", code, " ".join(sys.argv), "twice"], {})
 
 
 # ---- HTTP ------------------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def test_broken_server_is_ended_and_named(mode: str, verdict: str, tmp_path: Pat
 
 
 @pytest.mark.skipif(not PROC.is_dir(), reason="processes are looked for in /proc")
-@pytest.mark.parametrize("mode", ["forks", "ignores_end"])
+@pytest.mark.parametrize("mode", ["forks", "breaks_out", "ignores_end"])
 def test_server_that_forks_or_will_not_end_leaves_no_process(mode: str, tmp_path: Path) -> None:
     probe = probe_stdio(mode, tmp_path, connections=2, lists=1, revisions=("2026-07-28",))
     assert probe.complete

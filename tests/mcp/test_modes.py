@@ -100,7 +100,7 @@ ASKED: dict[str, dict[str, Any]] = {
 STILL = ("ttl", "scope", "type", "name", "schema", "output", "header", "hints_in", "hints_on", "no_", "pages", "public")
 """How modes begin whose fault stands in every list: few lists show it."""
 
-ON_ITS_OWN = {"cursor_loop", "endless_pages", "header_bad", "forks", "ignores_end", *faulty_server.BROKEN}
+ON_ITS_OWN = {"cursor_loop", "endless_pages", "header_bad", "forks", "breaks_out", "ignores_end", *faulty_server.BROKEN}
 
 
 def check(probe: Probe, expected: tuple[Faults, Faults]) -> None:

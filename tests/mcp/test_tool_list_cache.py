@@ -14,6 +14,7 @@ from mcp.types import PromptListChangedNotification, ToolListChangedNotification
 
 from rebilled.errors import InputError
 from rebilled.mcp import tool_list_shelf
+from rebilled.mcp.sdk_client import from_client
 from rebilled.mcp.tool_list import (
     GATEWAY,
     LEGACY,
@@ -24,7 +25,7 @@ from rebilled.mcp.tool_list import (
     read_hints,
     tool_list_result,
 )
-from rebilled.mcp.tool_list_cache import AsyncToolListCache, ToolListCache, ToolListError, from_client
+from rebilled.mcp.tool_list_cache import AsyncToolListCache, ToolListCache, ToolListError
 
 
 def tool(name: str, text: str = "Does it.") -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rebilled.formats.credentials import scrub_text
 from rebilled.formats.file import File
 from rebilled.formats.rows import first_moment, kept_meta, read_rows
 from rebilled.model import Json, Record, Skip, Source
+from rebilled.owner import caller_in
 from rebilled.spans import dump_json
 
 _SIGN = re.compile(rb'"schemaType"\s*:\s*"ModelInvocationLog"')
@@ -86,6 +87,7 @@ def _read_call(row: dict[str, Any], source: Source) -> tuple[Record, str]:
                 "workspace": first_text(row, ("accountId",)),
                 "model": model or None,
                 "session": _session(row),
+                **caller_in(row.get("requestMetadata")),
             }
         ),
         url=_url(operation, model, region),

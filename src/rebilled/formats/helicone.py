@@ -12,6 +12,7 @@ from rebilled.formats.credentials import scrub_text, scrub_url
 from rebilled.formats.file import File
 from rebilled.formats.rows import counted, first_moment, kept_meta, read_rows
 from rebilled.model import Record, Skip, Source
+from rebilled.owner import caller_in
 from rebilled.spans import dump_json
 
 _SIGNS = (b'"request_created_at"', b'"response_created_at"', b'"helicone_user"', b'"request_properties"')
@@ -68,7 +69,7 @@ def _read_row(row: dict[str, Any], source: Source) -> Record:
                 "endpoint": host,
                 "provider": provider or None,
                 "model": model or None,
-                "user": first_text(row, ("request_user_id", "user_id")),
+                **caller_in(properties, {"user": row.get("request_user_id") or row.get("user_id")}),
                 "api_key_fp": mark,
             }
         ),

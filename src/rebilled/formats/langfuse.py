@@ -12,6 +12,7 @@ from rebilled.formats.credentials import scrub_text, secret_keys
 from rebilled.formats.file import File
 from rebilled.formats.rows import first_moment, read_rows
 from rebilled.model import Json, Record, Skip, Source
+from rebilled.owner import caller_in
 from rebilled.spans import dump_json
 
 _USAGE = (b'"usageDetails"', b'"usage_details"', b'"modelParameters"', b'"model_parameters"')
@@ -122,7 +123,7 @@ def _read_meta(values: dict[str, Any], hint: str | None) -> dict[str, Json]:
         "trace_id": trace,
         "provider": hint,
         "name": first_text(values, ("name",)),
-        "user": first_text(values, ("userId", "user_id")),
+        **caller_in(parse_text(values.get("metadata")), values),
         "environment": first_text(values, ("environment",)),
     }
     return {key: value for key, value in found.items() if value is not None}

@@ -12,6 +12,7 @@ from rebilled.formats.credentials import scrub_text, secret_keys
 from rebilled.formats.file import File
 from rebilled.formats.rows import counted, first_moment, kept_meta, read_rows
 from rebilled.model import Record, Skip, Source
+from rebilled.owner import caller_in
 from rebilled.spans import dump_json
 
 _SIGNS = (b'"run_type"', b'"trace_id"', b'"dotted_order"', b'"parent_run_id"', b'"session_id"')
@@ -76,6 +77,7 @@ def _read_run(run: dict[str, Any], source: Source) -> Record:
                 "trace_id": first_text(run, ("trace_id",)),
                 "provider": hint_of(shape),
                 "model": model or None,
+                **caller_in(metadata),
             }
         ),
         error=scrub_text(str(run["error"]))[:300] if run.get("error") else None,

@@ -13,6 +13,7 @@ from rebilled.formats.file import File
 from rebilled.formats.lines import Entry, read_objects
 from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Skip, Source
+from rebilled.owner import caller_in
 from rebilled.spans import dump_json, parse_json
 
 _SIGNS = (b'"custom_llm_provider"', b'"model_group"', b'"model_map_information"', b'"spend"')
@@ -155,7 +156,7 @@ def _read_meta(payload: dict[str, Any]) -> dict[str, Json]:
         "trace_id": first_text(payload, ("trace_id",)),
         "endpoint": (scrub_url(base)[1] if base else None) or host_of(provider),
         "provider": provider or None,
-        "user": first_text(payload, ("end_user",)),
+        **caller_in({"end_user": payload.get("end_user")}, inner.get("requester_metadata"), inner, payload),
         "tags": scrub_json(parse_text(payload.get("request_tags"))),
     }
     found["session"] = found["session"] or found["trace_id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from rebilled.errors import RecordError
@@ -10,6 +11,7 @@ from rebilled.formats.counts import Counts, first_count, first_text, hint_of, ho
 from rebilled.formats.credentials import scrub_text
 from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Source
+from rebilled.owner import caller_in
 from rebilled.spans import dump_json
 
 _INPUT = (
@@ -46,8 +48,9 @@ _WRITE = (
 )
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.request.model")
 _PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
-_TENANT = ("tenant.id", "tenant_id", "tenant", "organization.id", "langfuse.organization.id")
-_USER = ("enduser.id", "user.id", "user_id", "langfuse.user.id")
+_BESIDE = re.compile(
+    r"(?:langfuse(?:\.(?:trace|observation)\.metadata)?|traceloop\.association\.properties|metadata)\."
+)
 _SESSION = ("gen_ai.conversation.id", "session.id", "session_id", "langfuse.session.id", "thread_id")
 _CALLS = frozenset({"chat", "text_completion", "generate_content", "completion", "responses", "messages"})
 
@@ -131,12 +134,16 @@ def _read_meta(span: dict[str, Any], attributes: dict[str, Any], provider: str, 
         "model": model or None,
         "region": first_text(attributes, ("cloud.region", "aws.region")),
         "workspace": first_text(attributes, ("anthropic.workspace.id", "openai.organization")),
-        "tenant": first_text(attributes, _TENANT),
-        "user": first_text(attributes, _USER),
+        **caller_in(attributes, _told_beside(attributes), parse_text(attributes.get("metadata"))),
         "agent": first_text(attributes, ("gen_ai.agent.name",)),
         "service": first_text(attributes, ("service.name",)),
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _told_beside(attributes: dict[str, Any]) -> dict[str, Any]:
+    """What SDKs let their users log with a span, without the prefix of the SDK."""
+    return {name[found.end() :]: value for name, value in attributes.items() if (found := _BESIDE.match(name))}
 
 
 def _read_error(span: dict[str, Any], attributes: dict[str, Any]) -> str | None:

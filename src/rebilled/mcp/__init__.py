@@ -12,16 +12,23 @@ __all__ = [
     "Policy",
     "ToolList",
     "ToolListCache",
+    "follow_changes",
     "from_client",
     "merge_tool_lists",
     "tool_list_result",
 ]
 
 if TYPE_CHECKING:
+    from rebilled.mcp.sdk_client import follow_changes, from_client
     from rebilled.mcp.tool_list import GATEWAY, LEGACY, MODERN, Policy, ToolList, merge_tool_lists, tool_list_result
-    from rebilled.mcp.tool_list_cache import AsyncToolListCache, ToolListCache, from_client
+    from rebilled.mcp.tool_list_cache import AsyncToolListCache, ToolListCache
 
-_OF_THE_CACHE = ("AsyncToolListCache", "ToolListCache", "from_client")
+_HOMES = {
+    "AsyncToolListCache": "tool_list_cache",
+    "ToolListCache": "tool_list_cache",
+    "follow_changes": "sdk_client",
+    "from_client": "sdk_client",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -30,5 +37,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rebilled.mcp' has no attribute {name!r}")
     import importlib
 
-    home = "tool_list_cache" if name in _OF_THE_CACHE else "tool_list"
-    return getattr(importlib.import_module(f"rebilled.mcp.{home}"), name)
+    return getattr(importlib.import_module(f"rebilled.mcp.{_HOMES.get(name, 'tool_list')}"), name)

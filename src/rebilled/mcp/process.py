@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rebilled.errors import InputError
+from rebilled.mcp.orphans import Orphans
 
 MARK = "REBILLED_PROBE"
 """The variable whose value tells a server's descendants from all other processes, wherever they went."""
 
+_ORPHANS = Orphans()
 _PROC = Path("/proc")
 _ROUNDS = 40
 _ROUND_S = 0.05
@@ -33,6 +35,8 @@ class Process:
     async def start(cls, command: Sequence[str], environment: Mapping[str, str]) -> Process:
         """Run a command without a shell. Raises InputError where it cannot be run."""
         mark = secrets.token_hex(16)
+        pid: int | None = None
+        await asyncio.to_thread(_ORPHANS.expect)
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -42,9 +46,12 @@ class Process:
                 env={**environment, MARK: mark},
                 start_new_session=True,
             )
+            pid = process.pid
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it cannot be run"
             raise InputError(f"{command[0]!r}: {reason}; give the command as you would type it, after `--`") from None
+        finally:
+            _ORPHANS.started(pid)
         return cls(process, mark)
 
     async def end(self, *, grace_s: float) -> bool:
@@ -91,6 +98,7 @@ class Process:
             if not strays and await self.ended(_ROUND_S):
                 break
             await asyncio.sleep(_ROUND_S / 5)
+        await asyncio.to_thread(_ORPHANS.ended, self.process.pid)
         transport = getattr(self.process, "_transport", None)
         if transport is not None:
             transport.close()

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import orjson
 
 from rebilled.errors import InputError
+from rebilled.mcp.meaning import canonical, parsed, printed
 from rebilled.mcp.tool_rules import header_faults
 
 ToolObject = dict[str, Any]
@@ -110,7 +110,7 @@ class ToolList(msgspec.Struct, frozen=True):
     @property
     def tools(self) -> list[ToolObject]:
         """The tools, a copy of one's own each time."""
-        found: list[ToolObject] = orjson.loads(self.data)
+        found: list[ToolObject] = parsed(self.data)
         return found
 
     @property
@@ -186,18 +186,13 @@ def _fault(item: Any, *, http: bool) -> str:
 
 def _is_json(item: ToolObject) -> bool:
     try:
-        orjson.dumps(item)
-    except (TypeError, orjson.JSONEncodeError):
+        canonical(item)
+    except (TypeError, ValueError):
         return False
     return True
 
 
 # ---- order and bytes ---------------------------------------------------------------------------------------------
-
-
-def canonical(value: object) -> bytes:
-    """Equal bytes for equal JSON, whatever the order of its keys."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def in_order(tools: Iterable[ToolObject], order: str | Sequence[str]) -> list[ToolObject]:
@@ -225,27 +220,40 @@ class Freezer:
 
     def _tool(self, tool: ToolObject) -> bytes:
         meaning = hashlib.sha256(canonical(tool)).digest()
-        found = self._frozen.setdefault(meaning, orjson.dumps(tool))
+        found = self._frozen.get(meaning)
+        if found is None:
+            found = self._frozen[meaning] = printed(tool)
         self._frozen.move_to_end(meaning)
         return found
 
 
-def merge_tool_lists(lists: Mapping[str, ToolList], *, name: str = "mcp__{server}__{tool}") -> bytes:
+def merge_tool_lists(
+    lists: Mapping[str, ToolList],
+    *,
+    name: str = "mcp__{server}__{tool}",
+    excluded: dict[str, list[Excluded]] | None = None,
+) -> bytes:
     """The tools of several servers as one JSON array in an order that no server's answer time can move.
 
     Servers stand by their alias, the tools of each as its list has them.
-    lists: by the alias of the server. name: how a tool is called in the merged list.
-    Raises ValueError where two tools would have one name.
+    lists: by the alias of the server. name: how a tool is called in the merged list. excluded: takes in, where it is
+    given, the tools by alias that would have the name of one before them; they are left out, so that no server costs
+    the others their tools.
+    Raises ValueError where two tools would have one name and `excluded` was not given.
     """
     parts: list[bytes] = []
     seen: dict[str, str] = {}
     for server in sorted(lists):
-        for tool in lists[server].tools:
+        for place, tool in enumerate(lists[server].tools):
             called = name.format(server=server, tool=tool["name"])
-            if called in seen:
+            if called not in seen:
+                seen[called] = server
+                parts.append(printed({**tool, "name": called}))
+            elif excluded is None:
                 raise ValueError(f"{called!r} would be a tool of {seen[called]} and of {server}; choose other aliases")
-            seen[called] = server
-            parts.append(orjson.dumps({**tool, "name": called}))
+            else:
+                reason = f"would be called {called}, as a tool of {seen[called]} is"
+                excluded.setdefault(server, []).append(Excluded(place, tool["name"], reason))
     return b"[" + b",".join(parts) + b"]"
 
 
@@ -261,13 +269,13 @@ def tool_list_result(
 
     varies_by_caller: True where another caller may get another list. ttl_ms: how long the list holds, in milliseconds.
     order: `name`; `server` where the tools come in an order that is meant and never moves; or names that stand first.
-    Raises ValueError for a ttl below 0 and for a tool without a name.
+    Raises ValueError for a ttl that is no whole number from 0 on, and for a tool without a name.
 
     The rule is AGT-17 of the Agent Wranglers agents as users playbook, CC BY 4.0:
     https://agentwranglers.se/playbook/agents-as-users/mcp-servers/list-cache-hints
     """
-    if ttl_ms < 0:
-        raise ValueError(f"ttl_ms is {ttl_ms}; give milliseconds from 0 on")
+    if not isinstance(ttl_ms, int) or isinstance(ttl_ms, bool) or ttl_ms < 0:
+        raise ValueError(f"ttl_ms is {ttl_ms!r}; give whole milliseconds from 0 on")
     check_order(order)
     listed = [dict(tool) for tool in tools]
     for place, tool in enumerate(listed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,17 +14,19 @@ import msgspec
 
 from rebilled.errors import RebilledError
 from rebilled.mcp.tool_list import MODERN, Policy, ToolList
-from rebilled.mcp.tool_list_shelf import Caller, Shelf
+from rebilled.mcp.tool_list_shelf import Caller, Shelf, caller_of
 
 FetchPage = Callable[[str | None], Any]
 """Gives one page of tools/list for a cursor, None for the first: a mapping as on the wire, or the SDK's result."""
-AsyncFetchPage = Callable[[str | None], Awaitable[Any]]
+AsyncFetchPage = Callable[[str | None], Awaitable[Any] | Any]
 
 MOST_PAGES = 50
 MOST_TOOLS = 2_000
 _TRIES = 2
 _MOST_RETURNS = 3
 _CHANGED = "notifications/tools/list_changed"
+_ITSELF = "fetch_page asks the cache that it fetches for; let it ask the server"
+_ENDED = "the fetch of tools/list was ended"
 _STALE_CALL_ERRORS = (-32020, -32601, -32602)
 
 
@@ -72,6 +75,10 @@ def as_mapping(page: Any) -> Mapping[str, Any]:
     if isinstance(page, Mapping):
         return page
     dump = getattr(page, "model_dump", None)
+    if inspect.isawaitable(page):
+        if inspect.iscoroutine(page):
+            page.close()
+        raise ToolListError("fetch_page gives something to await; use AsyncToolListCache with it")
     if dump is None:
         raise ToolListError(f"a page of tools/list is a mapping or the SDK's result, not {type(page).__name__}")
     found: Mapping[str, Any] = dump(mode="json", by_alias=True, exclude_unset=True)
@@ -106,15 +113,17 @@ class _Invalidation:
 
         Forgets every list where it says that the tools have changed; anything else is left alone.
         """
-        method = message.get("method") if isinstance(message, Mapping) else getattr(message, "method", None)
+        told = getattr(message, "root", message)
+        method = told.get("method") if isinstance(told, Mapping) else getattr(told, "method", None)
         if method == _CHANGED:
             self.invalidate()
 
 
 class _Flight(msgspec.Struct):
-    """A fetch on its way, the generation it began in, and where its list will be."""
+    """A fetch on its way, the generation it began in, the thread that does it, and where its list will be."""
 
     generation: int
+    thread: int
     landing: Future[ToolList]
 
 
@@ -142,8 +151,9 @@ class ToolListCache(_Invalidation):
         variant: what else the list depends on, such as revision and declared capabilities. fetch_page: asks with this
         caller's own credential, in place of the one that the cache was made with.
         Raises ToolListError, or what the fetch raises, where the server cannot be asked and nothing may stand in.
+        Raises InputError where an id is no text.
         """
-        caller = Caller(auth, tenant, variant)
+        caller = caller_of(auth, tenant, variant)
         for turn in range(_MOST_RETURNS):
             with self._lock:
                 found = self._shelf.fresh(caller)
@@ -169,8 +179,10 @@ class ToolListCache(_Invalidation):
         """The fetch to wait for, and whether it is for this thread to do: there is never a second one for a caller."""
         known = self._flights.get(caller)
         if known is not None:
+            if known.thread == threading.get_ident():
+                raise ToolListError(_ITSELF)
             return known, False
-        flight = self._flights[caller] = _Flight(self._shelf.generation, Future())
+        flight = self._flights[caller] = _Flight(self._shelf.generation, threading.get_ident(), Future())
         return flight, True
 
     def _fly(self, caller: Caller, flight: _Flight, fetch_page: FetchPage) -> ToolList:
@@ -178,18 +190,16 @@ class ToolListCache(_Invalidation):
             walk = self._walk(fetch_page)
             with self._lock:
                 found = self._shelf.store(caller, walk.pages, walk.received_at, flight.generation)
+                del self._flights[caller]
         except BaseException as error:
             with self._lock:
                 stand_in = self._shelf.stale(caller) if isinstance(error, Exception) else None
-                del self._flights[caller]
+                self._flights.pop(caller, None)
             if stand_in is None:
-                ended = error if isinstance(error, Exception) else ToolListError("the fetch of tools/list was ended")
-                flight.landing.set_exception(ended)
+                flight.landing.set_exception(error if isinstance(error, Exception) else ToolListError(_ENDED))
                 raise
             flight.landing.set_result(stand_in)
             return stand_in
-        with self._lock:
-            del self._flights[caller]
         flight.landing.set_result(found)
         return found
 
@@ -217,7 +227,10 @@ class _Task(msgspec.Struct):
 
 
 class AsyncToolListCache(_Invalidation):
-    """The same for one event loop: `await cache.get()`. See `ToolListCache`."""
+    """The same for one event loop: `await cache.get()`. See `ToolListCache`.
+
+    fetch_page: may also give the page itself, with nothing to await.
+    """
 
     def __init__(
         self, fetch_page: AsyncFetchPage, *, policy: Policy = MODERN, clock: Callable[[], float] = time.monotonic
@@ -231,7 +244,7 @@ class AsyncToolListCache(_Invalidation):
         self, *, auth: str = "", tenant: str = "", variant: str = "", fetch_page: AsyncFetchPage | None = None
     ) -> ToolList:
         """The list for a caller; see `ToolListCache.get`. Who gives up waiting does not end the fetch of the others."""
-        caller = Caller(auth, tenant, variant)
+        caller = caller_of(auth, tenant, variant)
         for turn in range(_MOST_RETURNS):
             with self._lock:
                 found = self._shelf.fresh(caller)
@@ -239,7 +252,7 @@ class AsyncToolListCache(_Invalidation):
                     return found
                 flight = self._flight(caller, fetch_page or self._fetch_page)
             try:
-                result = await asyncio.shield(flight.task)
+                result = await _landed(flight.task)
             except Exception:
                 if self._holds(flight, turn):
                     raise
@@ -254,7 +267,15 @@ class AsyncToolListCache(_Invalidation):
 
     def _flight(self, caller: Caller, fetch_page: AsyncFetchPage) -> _Task:
         known = self._flights.get(caller)
+        if known is not None and known.task.get_loop().is_closed():
+            known = None  # its loop was closed under it, so it never lands
         if known is not None:
+            if known.task.get_loop() is not asyncio.get_running_loop():
+                raise ToolListError(
+                    "an AsyncToolListCache is for one event loop; make one for each, or use ToolListCache"
+                )
+            if known.task is asyncio.current_task():
+                raise ToolListError(_ITSELF)
             return known
         generation = self._shelf.generation
         task = asyncio.ensure_future(self._fly(caller, generation, fetch_page))
@@ -282,8 +303,11 @@ class AsyncToolListCache(_Invalidation):
             walk = _Walk(self._shelf.clock)
             cursor: str | None = None
             try:
-                while (cursor := walk.take(await fetch_page(cursor))) is not None:
-                    pass
+                while True:
+                    page = fetch_page(cursor)
+                    cursor = walk.take(await page if inspect.isawaitable(page) else page)
+                    if cursor is None:
+                        break
             except Exception as error:
                 if not walk.may_begin_anew(attempt, error):
                     raise
@@ -292,20 +316,18 @@ class AsyncToolListCache(_Invalidation):
         raise ToolListError("tools/list could not be fetched")  # pragma: no cover - the last try returns or raises
 
 
+async def _landed(task: asyncio.Task[ToolList]) -> ToolList:
+    """What a fetch gives. Who waits is not ended with it where the fetch is ended, as by a client that is closed."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        waiting = asyncio.current_task()
+        if task.cancelled() and waiting is not None and not waiting.cancelling():
+            raise ToolListError(_ENDED) from None
+        raise
+
+
 def _seen(task: asyncio.Task[ToolList]) -> None:
     """Take note of a failed fetch that nobody waited for to the end."""
     if not task.cancelled():
         task.exception()
-
-
-def from_client(client: Any) -> AsyncFetchPage:
-    """Pages through the `mcp` SDK: a `Client` or a `ClientSession` of version 2."""
-
-    async def fetch_page(cursor: str | None) -> Any:
-        if hasattr(client, "server_capabilities") and hasattr(client, "session"):
-            return await client.list_tools(cursor=cursor, cache_mode="bypass")
-        from mcp.types import PaginatedRequestParams
-
-        return await client.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor is not None else None)
-
-    return fetch_page

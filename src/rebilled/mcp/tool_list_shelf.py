@@ -8,16 +8,22 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from rebilled.errors import InputError
 from rebilled.mcp.tool_list import PUBLIC, Freezer, Policy, ToolList, in_order, read_hints, usable
 
 MOST_KEPT = 10_000
 
 
 class Kept(msgspec.Struct):
-    """A list with the moment, in seconds of the clock, until which it is fresh."""
+    """A list with the moments, in seconds of the clock, from which and until which it is fresh."""
 
     found: ToolList
+    fresh_from: float
     fresh_until: float
+
+    def serves(self, now: float, longer_s: float = 0.0) -> bool:
+        """Whether it may be given out; not where the clock was set back, as its age is then not known."""
+        return self.fresh_from <= now < self.fresh_until + longer_s
 
 
 class Caller(NamedTuple):
@@ -26,6 +32,14 @@ class Caller(NamedTuple):
     auth: str
     tenant: str
     variant: str
+
+
+def caller_of(auth: str, tenant: str, variant: str) -> Caller:
+    """The caller of these ids. Raises InputError for an id that is no text: 1 and True would be one caller."""
+    for name, value in (("auth", auth), ("tenant", tenant), ("variant", variant)):
+        if not isinstance(value, str):
+            raise InputError(f"{name} is {type(value).__name__}; give it as a text")
+    return Caller(auth, tenant, variant)
 
 
 class Everybody(NamedTuple):
@@ -50,7 +64,7 @@ class Shelf:
     def fresh(self, caller: Caller) -> ToolList | None:
         """A list that is still fresh for a caller."""
         for found in self._of(caller):
-            if self.clock() < found.fresh_until:
+            if found.serves(self.clock()):
                 return found.found
         return None
 
@@ -76,7 +90,8 @@ class Shelf:
         if generation == self.generation:
             shared = hints.scope == PUBLIC and self.policy.share_public
             self._drop_other_arm(caller.variant, shared=shared)
-            self.kept[Everybody(caller.variant) if shared else caller] = Kept(found, received_at + lifetime / 1000)
+            place = Everybody(caller.variant) if shared else caller
+            self.kept[place] = Kept(found, received_at, received_at + lifetime / 1000)
             self._bound()
         return found
 
@@ -98,7 +113,7 @@ class Shelf:
         """An expired list that may still serve where the server cannot be asked."""
         limit = self.policy.stale_if_error_ms / 1000
         for found in self._of(caller):
-            if self.clock() < found.fresh_until + limit:
+            if found.serves(self.clock(), limit):
                 return replace(found.found, stale=True)
         return None
 

@@ -69,9 +69,12 @@ def _headline(probe: Probe, found: dict[str, list[tuple[Leg, Check]]]) -> str:
 
 def _reason(probe: Probe) -> str:
     detail = next((entry.reason for entry in probe.not_spoken if entry.verdict == probe.verdict and entry.reason), None)
-    said = f"{detail}. " if detail else ""
     advice = VERDICTS.get(probe.verdict, f"{probe.verdict.replace('_', ' ')}.")
-    return f"{said}{advice}"
+    if detail is None:
+        return advice
+    if advice.lower().startswith(f"{detail.lower()}."):
+        return f"{detail}{advice[len(detail) :]}"
+    return f"{detail}. {advice}"
 
 
 def _lists(probe: Probe) -> int:

@@ -33,23 +33,29 @@ def server_sentences(finding: Finding) -> Iterator[str]:
         return
     moved = [part for part in finding.servers if part.changes]
     still = [part for part in finding.servers if not part.changes]
-    alike: dict[tuple[object, ...], list[ServerPart]] = {}
-    for part in moved:
-        alike.setdefault((part.changes, part.steps, part.rebilled_tokens, part.rebilled_usd), []).append(part)
-    for parts in alike.values():
-        yield _moved(parts)
+    for alike in _alike(moved):
+        yield _moved(alike)
     if still:
         names = ", ".join(f"{_name(part)} ({part.tools})" for part in still)
         held = "kept their own tools as they were" if not moved else "stood still"
         yield f"{names} {held}" + ("; only how they are merged has changed" if not moved else "")
 
 
-def _moved(parts: Sequence[ServerPart]) -> str:
-    """What the tools of servers did that moved alike, so that the tokens and dollars are theirs together."""
-    how = " and ".join(_MOVED[change] for change in parts[0].changes)
-    *others, last = [_name(part) for part in parts]
-    names = f"{', '.join(others)} and {last}" if others else last
-    return f"tools of {names} {how} {_at(parts[0])}" + (" together" if others else "")
+def _alike(parts: Sequence[ServerPart]) -> list[list[ServerPart]]:
+    """Servers that did the same at the same steps, together: each of them is charged with the whole loss."""
+    found: dict[tuple[object, ...], list[ServerPart]] = {}
+    for part in parts:
+        found.setdefault((part.changes, part.steps, part.rebilled_tokens, part.rebilled_usd), []).append(part)
+    return list(found.values())
+
+
+def _moved(alike: Sequence[ServerPart]) -> str:
+    """The name of a server, or of several, and what its tools did."""
+    part = alike[0]
+    how = " and ".join(_MOVED[change] for change in part.changes)
+    *names, last = (_name(each) for each in alike)
+    who = f"{', '.join(names)} and {last}" if names else last
+    return f"tools of {who} {how} {_at(part)}"
 
 
 def _name(part: ServerPart) -> str:

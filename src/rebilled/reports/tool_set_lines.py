@@ -10,10 +10,12 @@ from msgspec.structs import asdict
 from rebilled.analysis import Analysis
 from rebilled.fragmentation import Fragmentation, SharedSet, ToolSet, ToolTokens
 from rebilled.reports.amount import count, percent, usd, whole
-from rebilled.reports.plain import cut_middle, plain, wrap
+from rebilled.reports.plain import cells, cut, cut_middle, pad, plain, wrap
 from rebilled.reports.style import Pen
 
 HEAD = ("tools of", "tools", "tokens", "steps", "runs", "warm", "not read", "paid")
+_DROPPED = ("tools", "tokens", "steps", "runs", "warm")
+"""Columns that a narrow screen goes without, the first of them first."""
 _SETS_SHOWN = 6
 _MODELS_SHOWN = 3
 _NAME_CELLS = 28
@@ -117,11 +119,20 @@ def _name(one: ToolSet) -> str:
 
 
 def _table(found: Fragmentation, width: int) -> Iterator[str]:
+    """The table, with a first column as wide as there is room for, and without the least columns where there is not."""
     rows = [HEAD, *set_rows(found)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
-    for row in rows:
-        rest = "  ".join(cell.rjust(size) for cell, size in zip(row[1:], widths[1:], strict=True))
-        yield f"{row[0].ljust(widths[0])}  {rest}"[:width].rstrip()
+    wanted = min(_NAME_CELLS // 2, max(cells(row[0]) for row in rows))
+    for dropped in range(len(_DROPPED) + 1):
+        places = [place for place, head in enumerate(HEAD) if place and head not in _DROPPED[:dropped]]
+        widths = {place: max(cells(row[place]) for row in rows) for place in places}
+        room = width - sum(widths.values()) - 2 * len(places)
+        if room >= wanted:
+            break
+    names = [cut_middle(row[0], max(3, room)) for row in rows]
+    first = max(cells(name) for name in names)
+    for name, row in zip(names, rows, strict=True):
+        rest = "".join(f"  {pad(row[place], widths[place], right=True)}" for place in places)
+        yield cut(f"{pad(name, first)}{rest}".rstrip(), width)
 
 
 def sentences(found: Fragmentation) -> Iterator[str]:
