@@ -250,6 +250,6 @@ def test_what_moves_behind_the_first_byte_is_told_in_the_order_to_mend_it() -> N
         return talk.with_(tools=tuple(reversed(talk.tools)), system=("Another prompt. " * 100,))
 
     text = re.sub(r"\s+", " ", "\n".join(lines_of(two_steps(both))))
-    assert "then mend these next, in this order: $.system" in text
+    assert "then mend this next: $.system" in text
     alone = "\n".join(lines_of(two_steps(lambda talk: talk.with_(tools=tuple(reversed(talk.tools))))))
-    assert "mend these next" not in alone
+    assert "mend this next" not in alone
