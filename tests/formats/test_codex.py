@@ -133,6 +133,38 @@ def test_a_fork_and_a_sub_agent_know_where_they_come_from(tmp_path: Path) -> Non
     assert read_one(write(tmp_path, "b.jsonl", agent, count(1, usage(1)))).meta["parent_session"] == "s-1"
 
 
+def taken(*paths: Path) -> list[int]:
+    """The input tokens of the calls that are left of several files, each call once."""
+    items = [item for path in paths for found in read(path) for item in found]
+    return [step.usage.input_tokens for step in read_records(items).steps if step.usage is not None]
+
+
+def test_calls_that_a_fork_has_copied_count_once_although_their_times_are_those_of_the_fork(tmp_path: Path) -> None:
+    origin = write(tmp_path, "1.jsonl", META, TURN, count(100, usage(100), 5), count(250, usage(150), 9))
+    mark = line("session_meta", 20, id="s-2", forked_from_id="s-1")
+    copied = (count(100, usage(100), 20), count(250, usage(150), 20))
+    fork = write(tmp_path, "2.jsonl", mark, META, TURN, *copied, count(420, usage(170), 30))
+    assert taken(origin, fork) == [100, 150, 170]
+    assert taken(fork) == [100, 150, 170]
+    last = line("session_meta", 40, id="s-3", forked_from_id="s-2")
+    again = write(tmp_path, "3.jsonl", last, mark, META, TURN, *copied, count(420, usage(170), 40))
+    assert taken(origin, fork, again) == [100, 150, 170]
+
+
+def test_a_fork_that_copied_no_description_names_where_it_comes_from(tmp_path: Path) -> None:
+    origin = write(tmp_path, "1.jsonl", META, TURN, count(100, usage(100), 5))
+    mark = line("session_meta", 20, id="s-2", forked_from_id="s-1")
+    assert taken(origin, write(tmp_path, "2.jsonl", mark, TURN, count(100, usage(100), 20))) == [100]
+
+
+def test_sessions_of_their_own_with_equal_counts_all_count(tmp_path: Path) -> None:
+    other = line("session_meta", 0, id="s-9")
+    paths = [
+        write(tmp_path, f"{n}.jsonl", meta, TURN, count(100, usage(100), 5)) for n, meta in enumerate((META, other))
+    ]
+    assert taken(*paths) == [100, 100]
+
+
 def test_a_rollout_without_counts_says_so_once(tmp_path: Path) -> None:
     records, skips = read(write(tmp_path, "r.jsonl", META, TURN, TURN))
     assert (records, [skip.reason for skip in skips]) == ([], ["no_request"])

@@ -1,7 +1,8 @@
 """Codex rollouts: what the sessions under `~/.codex/sessions` keep of each call, its usage without its body.
 
 Token counts are events that repeat, also without a new call; a call is a change of the session's total. The counts
-are OpenAI's, so input includes what was read from the cache.
+are OpenAI's, so input includes what was read from the cache. A forked session copies what it comes from, written anew
+and with the time of the fork; the same totals in two files of one origin are one call.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _ANSWERS = frozenset(
 )
 
 
+_SUMS = ("input_tokens", "cached_input_tokens", "output_tokens")
+
+
 class Codex:
     """JSON lines of `{timestamp, type, payload}`."""
 
@@ -48,7 +52,7 @@ class Codex:
                 yield item
             else:
                 session.add(item)
-        yield from (call.record(file.path) for call in session.calls)
+        yield from (call.record(file.path, session.origin) for call in session.calls)
         if not session.calls:
             kinds = ", ".join(f"{count} {kind}" for kind, count in session.kinds.most_common(8))
             yield Skip(file.path, None, "no_request", f"a rollout without token counts: {kinds or 'no lines'}")
@@ -91,10 +95,16 @@ class _Call(msgspec.Struct):
     started_at: float | None
     ended_at: float | None
     response_id: str | None = None
+    total: tuple[int, ...] = ()
 
-    def record(self, path: str) -> Record:
-        """The record of the call: the last event of its stream, as the Responses API would send it."""
-        response: dict[str, Json] = {"id": self.response_id, "model": self.model, "usage": _responses_usage(self.usage)}
+    def record(self, path: str, origin: str) -> Record:
+        """The record of the call: the last event of its stream, as the Responses API would send it.
+
+        origin: the session that the copied lines were first written in.
+        """
+        copied = f"{origin}:{'/'.join(map(str, self.total))}" if origin and self.total else None
+        ident = self.response_id or copied
+        response: dict[str, Json] = {"id": ident, "model": self.model, "usage": _responses_usage(self.usage)}
         return Record(
             Source(path, self.entry.line, self.entry.offset),
             body=None,
@@ -113,6 +123,7 @@ class _Session:
         self.calls: list[_Call] = []
         self.kinds: Counter[str] = Counter()
         self.meta: dict[str, Json] = {}
+        self.origin = ""
         self.model: str | None = None
         self.total: Json = None
         self.recorded: list[dict[str, Any]] = []
@@ -144,7 +155,10 @@ class _Session:
 
     def _begin(self, payload: _Payload) -> None:
         """The first description counts: a forked session copies the one it comes from behind its own."""
-        if self.meta or not isinstance(payload.id, str):
+        if not isinstance(payload.id, str):
+            return
+        self.origin = payload.forked_from if isinstance(payload.forked_from, str) else payload.id
+        if self.meta:
             return
         self.meta = {"session": payload.id}
         parent = payload.forked_from if isinstance(payload.forked_from, str) else _parent(payload.source)
@@ -176,7 +190,7 @@ class _Session:
         if usage in self.recorded:
             self.recorded.remove(usage)
             return
-        self._append(entry, usage, moment, None)
+        self._append(entry, usage, moment, None, total)
 
     def _take_record(self, entry: Entry, payload: _Payload, moment: float | None) -> None:
         """A record of one response's usage; newer versions write it beside the event that counts the same call."""
@@ -190,10 +204,13 @@ class _Session:
         self.recorded.append(payload.usage)
         self._append(entry, payload.usage, moment, ident)
 
-    def _append(self, entry: Entry, usage: dict[str, Any], moment: float | None, ident: str | None) -> None:
+    def _append(
+        self, entry: Entry, usage: dict[str, Any], moment: float | None, ident: str | None, total: Json = None
+    ) -> None:
         started = self.sent if self.sent is not None and (moment is None or self.sent <= moment) else moment
         place = Entry(entry.line, entry.offset, b"")
-        self.calls.append(_Call(place, usage, self.meta, self.model, started, moment, ident))
+        sums = tuple(_count_of(total, key) for key in _SUMS) if isinstance(total, dict) else ()
+        self.calls.append(_Call(place, usage, self.meta, self.model, started, moment, ident, sums))
         self.sent, self.next_sent, self.answering = self.next_sent, None, False
 
 
