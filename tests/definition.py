@@ -361,7 +361,8 @@ def compared(calls: Sequence[Call]) -> list[int | None]:
 
 def _compared(calls: Sequence[Call], place: int) -> int | None:
     step = calls[place]
-    earlier = [at for at in range(place) if calls[at].tokens is not None]
+    silent = all(call.tokens is None for call in calls)  # a log without any usage: every step may be compared with
+    earlier = [at for at in range(place) if silent or calls[at].tokens is not None]
     found = [at for at in earlier if continues(step, calls[at])]
     same = [at for at in found if step.same(calls[at], level=True)]
     if same:
@@ -409,7 +410,7 @@ def rewritten(calls: Sequence[Call], place: int) -> set[int]:
     for at in range(whole, place):
         other = calls[at]
         goes_on = len(other.messages) > depth and leading(calls[whole - 1], other) == depth
-        if other.tokens and goes_on and step.same(other, level=True):
+        if (other.tokens or all(call.tokens is None for call in calls)) and goes_on and step.same(other, level=True):
             repeats = any(dumped(message) in mine for message in other.messages[depth + 1 :])
             found |= {at + 1} if repeats else set()
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,7 +167,8 @@ def link(trace: Trace) -> Lineage:
 
 def _link_once(trace: Trace) -> Lineage:
     texts = Texts(trace)
-    lineage = Lineage(shared_prefix=texts.shared_prefix, similar_system=texts.similar_system)
+    silent = not any(step.usage is not None for step in trace.steps)
+    lineage = Lineage(shared_prefix=texts.shared_prefix, similar_system=texts.similar_system, without_usage=silent)
     for step in trace.steps:
         lineage.add(step)
     return lineage
@@ -355,7 +356,8 @@ def findings_of(results: list[StepResult]) -> list[Finding]:
     for result in results:
         if result.verdict.group > 1:
             grouped[_finding_key(result.verdict)].append(result)
-    found = [_finding(members) for members in grouped.values()]
+    known = {result.step.number: result for result in results}
+    found = [_finding(members, known) for members in grouped.values()]
     return sorted(found, key=lambda f: (-worth(f), -f.rebilled_tokens, -f.repeat_tokens, f.code, f.steps))
 
 
@@ -377,7 +379,20 @@ def _finding_key(verdict: Verdict) -> tuple[str, ...]:
     return (verdict.code, _INDEX.sub("[]", place.json_path or ""))
 
 
-def _finding(members: list[StepResult]) -> Finding:
+def _estimated(members: Iterable[StepResult], known: Mapping[int, StepResult]) -> int | None:
+    """Tokens that steps without usage may have been billed again: what the compared step left, less what is read."""
+    found = None
+    for result in members:
+        compared = known.get(result.step.compare_to or 0)
+        mine, theirs = result.simulated, compared.simulated if compared is not None else None
+        if result.step.usage is not None or mine is None or theirs is None:
+            continue
+        left = theirs.read + theirs.write or theirs.total
+        found = (found or 0) + max(0, min(left, mine.total) - mine.read)
+    return found
+
+
+def _finding(members: list[StepResult], known: Mapping[int, StepResult]) -> Finding:
     from rebilled.causes import by_name
 
     worst = max(members, key=lambda r: (r.rebilled_usd or 0.0, r.verdict.rebilled_tokens or 0, -r.step.number))
@@ -403,4 +418,5 @@ def _finding(members: list[StepResult]) -> Finding:
         repeat_tokens=sum(r.verdict.uncached_repeat_tokens or 0 for r in members),
         cacheable_usd=sum(cacheable) if cacheable else None,
         example=worst.step.number,
+        estimated_tokens=_estimated(members, known),
     )

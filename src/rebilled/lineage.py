@@ -34,10 +34,14 @@ class Link(msgspec.Struct):
 
 
 class Lineage(msgspec.Struct):
-    """The steps seen so far, in time order, indexed so that each new one finds its predecessor quickly."""
+    """The steps seen so far, in time order, indexed so that each new one finds its predecessor quickly.
+
+    without_usage: the log tells no usage at all, so that steps without any are compared too.
+    """
 
     shared_prefix: SharedPrefix
     similar_system: SimilarSystem
+    without_usage: bool = False
     by_tree: dict[Node, list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_state: dict[tuple[State, Node | None], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     last_bodyless: dict[tuple[str, str, str], Step] = msgspec.field(default_factory=dict)
@@ -67,7 +71,7 @@ class Lineage(msgspec.Struct):
             if node.message is not None:
                 for ident in node.message.ids:
                     self.by_id[step.api, ident].append(node)
-        if step.usage is not None and step.has_body:
+        if step.has_body and (step.usage is not None or (self.without_usage and not step.reply.error)):
             self._remember(step)
         elif step.usage is not None:
             for session in step.sessions:

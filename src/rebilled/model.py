@@ -568,7 +568,11 @@ class ProbeMatch(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing to mend: the steps it hit and what they cost. servers: the parts of MCP servers, where tools moved."""
+    """One thing to mend: the steps it hit and what they cost. servers: the parts of MCP servers, where tools moved.
+
+    estimated_tokens: what its steps without usage may have been billed again, by the cache rules and from bytes alone;
+    None where all report usage. It is in no other figure.
+    """
 
     code: str
     cause: str
@@ -587,3 +591,4 @@ class Finding(msgspec.Struct, frozen=True):
     example: int = 0
     fix_saves_usd: float | None = None
     servers: tuple[ServerPart, ...] = ()
+    estimated_tokens: int | None = None

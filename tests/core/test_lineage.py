@@ -51,6 +51,20 @@ def test_a_run_goes_from_step_to_step(api: str) -> None:
 
 
 @pytest.mark.parametrize("api", EVERY)
+def test_a_log_without_any_usage_is_compared_all_the_same(api: str) -> None:
+    talk = Talk(api)
+    steps = [step(grown(talk, *range(place)), at=10.0 * place, usage=False) for place in range(3)]
+    assert compared(steps) == [None, 1, 2]
+
+
+@pytest.mark.parametrize("api", EVERY)
+def test_where_some_steps_tell_usage_those_without_are_compared_with_by_none(api: str) -> None:
+    talk = Talk(api)
+    steps = [step(talk), step(grown(talk, 1), at=10.0, usage=False), step(grown(talk, 1, 2), at=20.0)]
+    assert compared(steps) == [None, 1, 1]
+
+
+@pytest.mark.parametrize("api", EVERY)
 def test_interleaved_runs_do_not_mix(api: str) -> None:
     one, two = Talk(api), Talk(api, tools=(), system=(words(800, "two"),), turns=(user("count crates"),))
     found = numbers(one, two, grown(one, 1), grown(two, 2), grown(one, 1, 3), grown(two, 2, 4))

@@ -43,3 +43,15 @@ def test_savings_of_nothing_are_said_by_what_the_remedy_is(analysis: Analysis) -
     expired = msgspec.structs.replace(finding, cause="ttl_expired")
     assert "a longer lifetime" in savings(expired, analysis)
     assert savings(msgspec.structs.replace(finding, fix_saves_usd=None), analysis) == ""
+
+
+def test_tokens_billed_again_are_estimated_from_bytes_where_usage_is_missing_and_come_near() -> None:
+    before = Talk()
+    after = before.grown(*call_and_result(1)).with_(system=("Another prompt altogether. " * 200,))
+    told, silent = (
+        analyze(traced([step(before, at=0, usage=usage), step(after, at=20, usage=usage)]), PRICES).findings[0]
+        for usage in (True, False)
+    )
+    assert told.estimated_tokens is None
+    assert (silent.rebilled_tokens, silent.rebilled_usd) == (0, None)
+    assert silent.estimated_tokens == pytest.approx(before.tokens, rel=0.35)

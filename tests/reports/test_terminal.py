@@ -90,13 +90,33 @@ def test_steps_that_continue_nothing_say_so() -> None:
     assert lines_of(strangers)[0] == "No step continues another, so nothing could have been read again."
 
 
-def test_trace_without_usage_claims_no_cost() -> None:
+def test_trace_without_usage_claims_no_cost_and_labels_what_it_estimates() -> None:
     before = Talk()
     lines = lines_of([step(before, at=0, usage=False), step(other_system(before), at=9, usage=False)])
+    text = " ".join(" ".join(lines).split())
+    assert lines[0].startswith("Keep one system prompt for the whole run: changes may have re-billed about ")
+    assert "in 1 of 2 steps, an estimate: this trace holds no usage." in text
+    assert "bill not known, as the log holds no usage; about " in text
+    assert "tokens again (estimate)" in text
+    assert re.search(r"\$\d", text) is None
+    assert not any(line.startswith("re-billed") for line in lines)
+
+
+def test_trace_without_usage_in_which_nothing_moved_says_how_to_look_at_two_requests() -> None:
+    before = Talk()
+    lines = lines_of([step(before, at=0, usage=False), step(before.grown(*call_and_result(1)), at=9, usage=False)])
     assert lines[0].startswith("This trace holds no usage")
     assert "analyze diff" in " ".join(lines[:2])
     assert "$" not in "".join(lines)
-    assert not any(line.startswith(("bill", "re-billed")) for line in lines)
+
+
+def test_steps_without_usage_among_others_are_counted_apart() -> None:
+    before = Talk()
+    grown = before.grown(*call_and_result(1))
+    records = [step(before, at=0), step(grown, at=9, usage=False), step(grown, at=20, read=before.tokens)]
+    text = " ".join(" ".join(lines_of(records)).split())
+    assert "1 of 3 steps reports no tokens and is in none of the figures; about " in text
+    assert "estimated from their bytes, were sent there" in text
 
 
 def test_models_without_a_price_are_named_and_not_free() -> None:

@@ -107,6 +107,8 @@ def price(finding: Finding, *, short: bool = False) -> str:
     if finding.repeat_tokens:
         money = f", {usd(finding.cacheable_usd)} to save" if finding.cacheable_usd is not None else ""
         return f"{count(finding.repeat_tokens)}{unit} never cached{money}"
+    if finding.estimated_tokens:
+        return f"about {count(finding.estimated_tokens)}{unit} again (estimate)"
     return "nothing re-billed" if finding.rebilled_usd is not None else "cost not known"
 
 

@@ -96,12 +96,26 @@ def headline(analysis: Analysis) -> str:
     if len(results) == 1:
         return "Only one step was read, so there is nothing to compare it with."
     if all(result.step.usage is None for result in results):
-        return _NO_USAGE
+        return _without_usage(analysis)
     best = dearest(analysis)
     if best is None:
         return _healthy(analysis)
     text, subject = todo(best, analysis)
     return f"{text}: {_price(best, analysis, subject)}."
+
+
+def _without_usage(analysis: Analysis) -> str:
+    """What moved most by estimate, and that nothing is known of what it cost."""
+    found = [finding for finding in analysis.findings if finding.avoidable and finding.estimated_tokens]
+    if not found:
+        return _NO_USAGE
+    most = max(found, key=lambda finding: finding.estimated_tokens or 0)
+    text, subject = todo(most, analysis)
+    hit = f"{len(most.steps)} of {whole(len(analysis.results), 'step')}"
+    return (
+        f"{text}: {subject} may have re-billed about {count(most.estimated_tokens or 0)} tokens in {hit}, an estimate: "
+        "this trace holds no usage."
+    )
 
 
 def dearest(analysis: Analysis) -> Finding | None:

@@ -126,6 +126,7 @@ def totals_object(results: list[StepResult]) -> Object:
         "uncached_repeat_tokens": sum(r.verdict.uncached_repeat_tokens or 0 for r in results),
         "cost": _cost_sum(results),
         "charged_usd": sum(charged) if charged else None,
+        "estimated_input_tokens": _estimated(results),
         "rebilled_usd": _usd(results),
         "avoidable_rebilled_usd": _usd([r for r in results if r.verdict.avoidable]),
         "cacheable_usd": sum(r.cacheable_usd or 0.0 for r in results),
@@ -133,6 +134,13 @@ def totals_object(results: list[StepResult]) -> Object:
         "tool_churn": {"steps": len(churn), "rebilled_tokens": _rebilled(churn), "rebilled_usd": _usd(churn)},
     }
     return found
+
+
+def _estimated(results: Iterable[StepResult]) -> int | None:
+    """Input tokens of the steps that report no usage and no error, told from their bytes; None where there are none."""
+    silent = [r for r in results if r.step.usage is None and r.step.has_body and not r.step.reply.error]
+    sizes = [r.simulated.total for r in silent if r.simulated is not None]
+    return sum(sizes) if sizes else None
 
 
 def _rebilled(results: Iterable[StepResult]) -> int:
@@ -340,6 +348,7 @@ def finding_object(finding: Finding, movers: Iterable[Divergence] = ()) -> Objec
         "uncached_repeat_tokens": finding.repeat_tokens,
         "cacheable_usd": finding.cacheable_usd,
         "fix_saves_usd": finding.fix_saves_usd,
+        "estimated_tokens": finding.estimated_tokens,
         "example_step": finding.example,
         "fix_order": [_mover(mover) for mover in movers],
         "servers": [server_object(part) for part in finding.servers],

@@ -28,6 +28,8 @@ def overview_lines(analysis: Analysis, options: Options) -> list[str]:
     rows = [("read", _read(analysis)), *_skipped(analysis, options.width - _LABEL)]
     if any(result.step.usage is not None for result in analysis.results):
         rows += [("bill", _bill(totals)), ("re-billed", _rebilled(totals)), *_churn(totals), *_cacheable(totals)]
+    elif totals["estimated_input_tokens"]:
+        rows.append(("bill", f"not known, as the log holds no usage; {_estimated(totals)} were sent"))
     rows += [
         *_gaps(analysis),
         *notices(analysis),
@@ -112,6 +114,10 @@ def _number(totals: dict[str, object], name: str) -> float:
     return value if isinstance(value, (int, float)) else 0
 
 
+def _estimated(totals: dict[str, object]) -> str:
+    return f"about {count(_number(totals, 'estimated_input_tokens'))} input tokens, estimated from their bytes,"
+
+
 def _rebilled(totals: dict[str, object]) -> str:
     tokens, cost = _number(totals, "rebilled_tokens"), totals["cost"]
     if not tokens:
@@ -159,7 +165,10 @@ def _gaps(analysis: Analysis) -> list[tuple[str, str]]:
     silent = sum(1 for result in analysis.results if result.step.usage is None)
     if 0 < silent < len(analysis.results):
         verb = "reports no tokens and is" if silent == 1 else "report no tokens and are"
-        rows.append(("no usage", f"{silent:,} of {whole(len(analysis.results), 'step')} {verb} in none of the figures"))
+        totals = totals_object(analysis.results)
+        about = f"; {_estimated(totals)} were sent there" if totals["estimated_input_tokens"] else ""
+        hit = f"{silent:,} of {whole(len(analysis.results), 'step')}"
+        rows.append(("no usage", f"{hit} {verb} in none of the figures{about}"))
     refused = [result.step.number for result in analysis.results if result.verdict.cause == "invalid_request"]
     if refused:
         rows.append(("refused", f"{whole(len(refused), 'step')} by the provider, with an error: {steps(refused)}"))

@@ -65,6 +65,9 @@ def _mark_object(use: MarkUse) -> dict[str, Any]:
 def study_lines(study: Study, options: Options) -> list[str]:
     """The screen: the best few fixes first, then every one that was tried, then what each kind of mark is worth."""
     pen = Pen(colour=options.colour)
+    if not study.reported_usd:
+        text = "No step here reports usage that has a price, so there is no bill that a fix could lower."
+        return [pen.paint(line, "strong") for line in wrap(text, options.width)]
     lines = [*_headline(study, pen, options.width), *_accuracy(study, options.width)]
     gains = [trial for trial in study.trials if trial.saves_usd > _GAIN_USD]
     if gains:
