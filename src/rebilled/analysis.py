@@ -168,7 +168,9 @@ def link(trace: Trace) -> Lineage:
 def _link_once(trace: Trace) -> Lineage:
     texts = Texts(trace)
     silent = not any(step.usage is not None for step in trace.steps)
-    lineage = Lineage(shared_prefix=texts.shared_prefix, similar_system=texts.similar_system, without_usage=silent)
+    lineage = Lineage(
+        shared_prefix=texts.shared_prefix, similar_system=texts.similar_system, text=texts.text, without_usage=silent
+    )
     for step in trace.steps:
         lineage.add(step)
     return lineage

@@ -8,10 +8,13 @@ equal leading messages, else with the one that has most equal leading messages.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal
 
 import msgspec
 
+from rebilled.beginnings import Beginnings
 from rebilled.model import Breakpoint, Node, Step
 from rebilled.providers.policy import Policy, policy_for
 
@@ -24,6 +27,10 @@ SharedPrefix = Callable[[Step, Step], int]
 """How many leading bytes of tools, system and messages two steps have in common."""
 SimilarSystem = Callable[[Step, Step], bool]
 """Whether two system prompts share at least half of the longer one's bytes."""
+TextOf = Callable[[Step, Literal["system", "first message"]], bytes]
+"""A step's system prompt, or the first message behind it, as compact JSON."""
+Front = tuple[str, bytes, bytes]
+"""What stands before the messages: API, digests of tools and system prompt."""
 
 
 class Link(msgspec.Struct):
@@ -41,6 +48,7 @@ class Lineage(msgspec.Struct):
 
     shared_prefix: SharedPrefix
     similar_system: SimilarSystem
+    text: TextOf
     without_usage: bool = False
     by_tree: dict[Node, list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
     by_state: dict[tuple[State, Node | None], list[Step]] = msgspec.field(default_factory=lambda: defaultdict(list))
@@ -51,7 +59,11 @@ class Lineage(msgspec.Struct):
     by_id: dict[tuple[str, str], list[Node]] = msgspec.field(default_factory=lambda: defaultdict(list))
     states: set[State] = msgspec.field(default_factory=set)
     ends: dict[tuple[Node, State], Step] = msgspec.field(default_factory=dict)
-    fronts: dict[tuple[str, bytes, bytes, Node | None], Step] = msgspec.field(default_factory=dict)
+    trees: set[tuple[str, bytes, bytes, Node | None]] = msgspec.field(default_factory=set)
+    first_messages: dict[Front, Beginnings] = msgspec.field(default_factory=lambda: defaultdict(Beginnings))
+    systems: dict[tuple[str, bytes], Beginnings] = msgspec.field(default_factory=lambda: defaultdict(Beginnings))
+    fronts: dict[str, dict[Front, Step]] = msgspec.field(default_factory=lambda: defaultdict(dict))
+    session_fronts: dict[tuple[str, str], dict[Front, Step]] = msgspec.field(default_factory=lambda: defaultdict(dict))
     links: dict[int, Link] = msgspec.field(default_factory=dict)
     runs: int = 0
     stamp: int = 0
@@ -100,7 +112,16 @@ class Lineage(msgspec.Struct):
         self.by_tools[step.api + step.params.scope_key, step.tools.digest].append(step)
         self.ends[step.history, step.state] = step
         self.states.add(step.state)
-        self.fronts.setdefault((step.api, step.tools.digest, step.sent_system.digest, tree), step)
+        front = (step.api, step.tools.digest, step.sent_system.digest)
+        for session in step.sessions:
+            self.session_fronts[step.api, session].setdefault(front, step)
+        if (*front, tree) in self.trees:
+            return
+        self.trees.add((*front, tree))
+        self.first_messages[front].add(self.text(step, "first message"), step)
+        if front not in self.fronts[step.api]:
+            self.fronts[step.api][front] = step
+            self.systems[step.api, step.tools.digest].add(self.text(step, "system"), step)
 
     def _before_in_session(self, step: Step) -> Link:
         """For a step without a body: the last one of its session, on the same model while that one's entry can live.
@@ -242,33 +263,61 @@ class Lineage(msgspec.Struct):
             yield from reversed(self.by_session.get((step.api, session), []))
 
     def _front(self, step: Step) -> Step | None:
-        """For the first step of a lineage: the earlier one that shares the longest prefix, at least 1,000 bytes."""
-        candidates = {id(s): s for s in self._fronts_like(step)}
-        for session in step.sessions:
-            distinct: dict[tuple[bytes, bytes, Node | None], Step] = {}
-            for other in self.by_session.get((step.api, session), []):
-                distinct.setdefault((other.tools.digest, other.sent_system.digest, tree_of(other.history)), other)
-            candidates |= {id(s): s for s in list(distinct.values())[-_MOST_FRONTS:]}
+        """For the first step of a lineage: the earlier one that shares the longest prefix, at least 1,000 bytes.
+
+        One with the same tools and system shares more than any other, and one with the same tools and most of the
+        system more than one with other tools. Of all others only so many are looked at.
+        """
+        if (step.api, step.tools.digest, step.sent_system.digest) in self.first_messages:
+            return self._longest(step, self._same_front(step))
+        return self._longest(step, self._same_tools(step)) or self._longest(step, self._other_fronts(step))
+
+    def _longest(self, step: Step, candidates: Iterable[Step]) -> Step | None:
         best: Step | None = None
         longest = _SHORTEST_PREFIX - 1
-        for candidate in sorted(candidates.values(), key=lambda s: s.number):
+        for candidate in sorted(candidates, key=lambda other: other.number):
             shared = self.shared_prefix(candidate, step)
             if shared > longest:
                 best, longest = candidate, shared
         return best
 
-    def _fronts_like(self, step: Step) -> Iterator[Step]:
+    def _same_front(self, step: Step) -> Iterator[Step]:
+        front = (step.api, step.tools.digest, step.sent_system.digest)
+        return islice(self.first_messages[front].like(self.text(step, "first message")), _MOST_FRONTS)
+
+    def _same_tools(self, step: Step) -> Iterator[Step]:
+        """With the same tools, those whose system prompts share the longest beginning, where that is half of both."""
+        systems = self.systems.get((step.api, step.tools.digest))
+        if systems is None:
+            return
+        for other in islice(systems.like(self.text(step, "system")), _MOST_FRONTS):
+            shared = self.shared_prefix(other, step) - step.tools.size
+            if shared * 2 >= max(other.sent_system.size, step.sent_system.size) and shared > 0:
+                yield other
+
+    def _nearest_system(self, step: Step) -> Step | None:
+        systems = self.systems.get((step.api, step.tools.digest))
+        return next(systems.like(self.text(step, "system")), None) if systems is not None else None
+
+    def _other_fronts(self, step: Step) -> Iterator[Step]:
+        """One step of each front with the same or a like system prompt, or of the same session."""
+        seen: set[int] = set()
+        near = self._nearest_system(step)
+        hopeless = near is not None and self.shared_prefix(near, step) < _SHORTEST_PREFIX
+        for session in step.sessions:
+            for other in islice(reversed(self.session_fronts.get((step.api, session), {}).values()), _MOST_FRONTS):
+                seen.add(other.number)
+                yield other
         judged: dict[bytes, bool] = {step.sent_system.digest: True}
-        taken: dict[tuple[bytes, bytes], int] = defaultdict(int)
-        for (api, tools, system, _), other in list(self.fronts.items())[-4096:]:
-            if api != step.api:
-                continue
-            if system not in judged and len(judged) < _MOST_FRONTS:
+        known = self.fronts.get(step.api, {})
+        some = known.values() if len(known) <= _MOST_FRONTS else _ends_of(known.values())
+        for other in some:
+            if hopeless and other.tools.digest == step.tools.digest:
+                continue  # no system prompt shares more with this one
+            system = other.sent_system.digest
+            if system not in judged:
                 judged[system] = self.similar_system(other, step)
-            if not judged.get(system, False):
-                continue
-            taken[tools, system] += 1
-            if taken[tools, system] <= _MOST_FRONTS:
+            if judged[system] and other.number not in seen:
                 yield other
 
     # ---- lifetimes -------------------------------------------------------------------------------------------
@@ -311,6 +360,13 @@ def _cached(step: Step) -> int:
 
 VISIBLE_AFTER_S = 1.0
 """How long a response is taken to need for its first byte, where the log does not say."""
+
+
+def _ends_of(steps: Collection[Step]) -> Iterator[Step]:
+    """The first and the last ones, as many as are looked at."""
+    half = _MOST_FRONTS // 2
+    yield from islice(steps, half)
+    yield from islice(steps, len(steps) - half, None)
 
 
 def side_by_side(earlier: Step, step: Step) -> bool:

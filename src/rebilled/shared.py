@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 
@@ -13,28 +15,45 @@ from rebilled.prompt import Prompt
 from rebilled.spans import common_prefix
 from rebilled.trace import Trace
 
-_KEPT = 64
+_KEPT_BYTES = 32 << 20
+_FEWEST_KEPT = 4
 
 
 class Texts(msgspec.Struct):
-    """Rendered sections of steps, read again when needed; the last few are kept."""
+    """Rendered sections of steps, read again when needed; those used last are kept, up to a limit in bytes."""
 
     trace: Trace
     kept: OrderedDict[tuple[int, str], bytes] = msgspec.field(default_factory=OrderedDict)
+    size: int = 0
 
     def rendered(self, step: Step, name: SectionName) -> bytes:
         """A section as its elements' compact JSON joined by commas; empty where the body cannot be read again."""
-        key = (step.number, name)
-        if key not in self.kept:
-            try:
-                prompt = Prompt(step, self.trace.layout)
-                self.kept[key] = b",".join(item.text for item in prompt.section(name))
-            except RecordError:
-                self.kept[key] = b""
-            while len(self.kept) > _KEPT:
-                self.kept.popitem(last=False)
-        self.kept.move_to_end(key)
-        return self.kept[key]
+        return self._kept(
+            (step.number, name), lambda: b",".join(item.text for item in self._prompt(step).section(name))
+        )
+
+    def _prompt(self, step: Step) -> Prompt:
+        return Prompt(step, self.trace.layout)
+
+    def _kept(self, key: tuple[int, str], read: Callable[[], bytes]) -> bytes:
+        """What was read before, else what is read now: nothing where a body cannot be read again."""
+        found = self.kept.get(key)
+        if found is not None:
+            self.kept.move_to_end(key)
+            return found
+        try:
+            found = read()
+        except RecordError:
+            found = b""
+        self.kept[key] = found
+        self.size += len(found)
+        while self.size > _KEPT_BYTES and len(self.kept) > _FEWEST_KEPT:
+            self.size -= len(self.kept.popitem(last=False)[1])
+        return found
+
+    def text(self, step: Step, name: Literal["system", "first message"]) -> bytes:
+        """A step's system prompt or first message, as compact JSON."""
+        return self._first_message(step) if name == "first message" else self.rendered(step, "system")
 
     def shared_prefix(self, earlier: Step, later: Step) -> int:
         """How many leading bytes of tools, system and messages are the same."""
@@ -59,11 +78,8 @@ class Texts(msgspec.Struct):
         return half_shared(self.rendered(earlier, "system"), self.rendered(later, "system"))
 
     def _first_message(self, step: Step) -> bytes:
-        key = (step.number, "first message")
-        if key not in self.kept:
-            try:
-                prompt = Prompt(step, self.trace.layout)
-                self.kept[key] = prompt.messages[0].text if prompt.messages else b""
-            except RecordError:
-                self.kept[key] = b""
-        return self.kept[key]
+        def read() -> bytes:
+            messages = self._prompt(step).messages
+            return messages[0].text if messages else b""
+
+        return self._kept((step.number, "first message"), read)
