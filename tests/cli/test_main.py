@@ -167,3 +167,39 @@ def test_bar_comes_after_a_second(monkeypatch: pytest.MonkeyPatch, seconds: floa
         meter.advance(1, 10)
     assert bar.update.called is seen
     assert bar.stop.called is seen
+
+
+def seen_on_a_terminal(folder: Path) -> str:
+    """What `analyze report` writes to a terminal that is its standard error, with a bar that comes at once."""
+    code = (
+        "import rebilled.cli.reading as reading\n"
+        "reading._QUIET_S = 0\n"
+        "from rebilled import cli\n"
+        f"cli.main(['report', {str(folder)!r}])\n"
+    )
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES), "TERM": "xterm-256color", "COLUMNS": "100"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=theirs, stdin=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            written += part
+        os.close(ours)
+    assert process.returncode == 0
+    return written.decode("utf-8", "replace")
+
+
+def test_a_bar_over_a_folder_of_many_files_is_seen_on_a_terminal(tmp_path: Path) -> None:
+    for number in range(60):
+        write_trace(tmp_path / f"{number:03d}.jsonl", shuffled_run())
+    seen = seen_on_a_terminal(tmp_path)
+    assert "reading" in seen
+    assert "/" in seen.split("reading", 1)[1]  # so many bytes of so many
