@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from rebilled.errors import RecordError
 from rebilled.formats import Input, find_inputs, read_input
 from rebilled.formats.bundle import member_size, shut
+from rebilled.formats.fetched import is_far, kept_size, let_go
+from rebilled.formats.remote import far_size
 from rebilled.lineage import Lineage, Link
 from rebilled.marks import shift_system
 from rebilled.model import Finding, ProbeMatch, Record, Skip, Step, StepResult, Verdict
@@ -98,18 +100,19 @@ def read(
     named = [str(path) for path in paths]
     inputs = find_inputs(named, include, exclude)
     halves, reader = reader is None, reader or Reader()
-    total = sum(_size(path) for item in inputs if not isinstance(item, Skip) for path in item.paths)
-    done = 0
+    sizes = {path: _size(path) for item in inputs if not isinstance(item, Skip) for path in item.paths}
+    total, done = sum(sizes.values()), 0
     for item in inputs:
         if isinstance(item, Skip):
             reader.add(item)
             continue
         _read_one(item, reader, _teller(progress, done, total), halves=halves)
-        done += sum(_size(path) for path in item.paths)
+        done += sum(sizes[path] for path in item.paths)
         reader.trace.files += len(item.paths)
         if progress is not None:
             progress(done, total)
     shut()
+    let_go()
     trace = reader.finish()
     trace.paths, trace.bytes = named, total
     link(trace)
@@ -146,7 +149,7 @@ def _teller(progress: Progress | None, done: int, total: int) -> Callable[[Recor
 
 def _size(path: str) -> int:
     try:
-        return Path(path).stat().st_size if path != "-" else 0
+        return Path(path).stat().st_size if not is_far(path) else kept_size(path) or member_size(path) or far_size(path)
     except OSError:
         return member_size(path)
 

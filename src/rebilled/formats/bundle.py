@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import stat
 import tarfile
 import tempfile
@@ -13,6 +12,7 @@ from typing import IO
 
 from rebilled.errors import RecordError
 from rebilled.formats.compression import MAX_RATIO, decompress, detect_compression
+from rebilled.formats.fetched import SpoolReader, is_far, open_kept
 from rebilled.model import Skip
 from rebilled.spool import Spool
 
@@ -40,6 +40,7 @@ class Bundle:
         self._places: dict[str, tuple[int, int]] = {}
         self._spool: Spool | None = None
         self._zip: zipfile.ZipFile | None = None
+        self._file: IO[bytes] | None = None
         self.bytes = 0
 
     @property
@@ -55,6 +56,8 @@ class Bundle:
         """Give files and disk space back."""
         if self._zip is not None:
             self._zip.close()
+        if self._file is not None:
+            self._file.close()
         if self._spool is not None:
             self._spool.close()
 
@@ -63,14 +66,15 @@ class Bundle:
     def index(self) -> None:
         """Note the members. Raises RecordError for an archive that cannot be read at all, or is too large."""
         try:
-            with Path(self.path).open("rb") as file:
+            with _opened_file(self.path) as file:
                 is_zip = file.read(4) == _ZIP
             self._index_zip() if is_zip else self._index_tar()
         except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, UnicodeDecodeError) as error:
             raise RecordError("truncated", f"the archive cannot be read: {error}") from None
 
     def _index_zip(self) -> None:
-        self._zip = zipfile.ZipFile(self.path)
+        self._file = _opened_file(self.path)
+        self._zip = zipfile.ZipFile(self._file)
         for place, info in enumerate(self._zip.infolist()):
             if info.is_dir():
                 continue
@@ -85,7 +89,7 @@ class Bundle:
 
     def _index_tar(self) -> None:
         """Unpack the archive to a spool where it is packed, and note where its files stand there."""
-        with Path(self.path).open("rb") as packed:
+        with _opened_file(self.path) as packed:
             kind = detect_compression(packed.read(4))
             packed.seek(0)
             self._spool = Spool()
@@ -103,7 +107,7 @@ class Bundle:
     def _index_spool(self) -> None:
         assert self._spool is not None
         try:
-            with tarfile.open(fileobj=_Reader(self._spool), mode="r:") as archive:
+            with tarfile.open(fileobj=SpoolReader(self._spool), mode="r:") as archive:
                 for info in archive:
                     if info.isfile():
                         self._add(info.name, info.offset_data, info.size)
@@ -159,34 +163,6 @@ class Bundle:
             raise RecordError("truncated", f"the member is damaged: {error}") from None
 
 
-class _Reader(io.RawIOBase):
-    """A spool as a file to be read; it is not closed with the reader."""
-
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = max(0, offset + (0, self._at, self._spool.size)[whence])
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        part = self._spool.read(self._at, len(view))
-        view[: len(part)] = part
-        self._at += len(part)
-        return len(part)
-
-
 def _copy(source: IO[bytes], spool: Spool) -> None:
     while part := source.read(_CHUNK):
         spool.append(part)
@@ -202,7 +178,7 @@ def is_bundle(path: str) -> bool:
     if path.lower().endswith(_OWN_ZIPS):
         return False
     try:
-        with Path(path).open("rb") as file:
+        with _opened_file(path) as file:
             head = file.read(512)
             if head.startswith(_ZIP):
                 return not any(name in _OWN_MEMBERS for name in _zip_names(path))
@@ -216,7 +192,7 @@ def is_bundle(path: str) -> bool:
 
 def _zip_names(path: str) -> list[str]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _opened_file(path) as file, zipfile.ZipFile(file) as archive:
             return archive.namelist()[:MOST_MEMBERS]
     except (OSError, zipfile.BadZipFile):
         return []
@@ -238,6 +214,11 @@ def _packed_tar(file: IO[bytes], kind: str) -> bool:
     return head[257:262] == b"ustar"
 
 
+def _opened_file(path: str) -> IO[bytes]:
+    """A file here, or what was fetched from standard input or a URL, which an archive's reader jumps about in."""
+    return open_kept(path) if is_far(path) else Path(path).open("rb")
+
+
 def member_path(path: str, name: str) -> str:
     """How a member of an archive is called."""
     return f"{path}{SEPARATOR}{name}"
@@ -247,7 +228,7 @@ def split_member(path: str) -> tuple[str, str] | None:
     """The archive and the member of such a name; None for any other path."""
     at = path.find(SEPARATOR)
     while at > 0:
-        if Path(path[:at]).is_file():
+        if is_far(path[:at]) or Path(path[:at]).is_file():
             return path[:at], path[at + len(SEPARATOR) :]
         at = path.find(SEPARATOR, at + 1)
     return None
@@ -269,7 +250,11 @@ def opened(path: str) -> Bundle:
     if _open and _open[0].path == path:
         return _open[0]
     bundle = Bundle(path)
-    bundle.index()
+    try:
+        bundle.index()
+    except BaseException:
+        bundle.close()
+        raise
     shut()
     _open.append(bundle)
     return bundle

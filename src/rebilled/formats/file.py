@@ -6,7 +6,6 @@ import contextlib
 import mmap
 import os
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import IO, NamedTuple
 from rebilled.errors import RecordError
 from rebilled.formats.bundle import opened, split_member
 from rebilled.formats.compression import copy_bounded, decompress, detect_compression
-from rebilled.formats.remote import is_url, open_url
+from rebilled.formats.fetched import is_far, is_kept, let_go, open_far, open_kept
 
 MAX_RECORD_BYTES = 128 << 20
 """A longer record is listed, not read."""
@@ -55,7 +54,7 @@ class File:
 
     def __enter__(self) -> File:
         try:
-            plain = self.path == "-" or is_url(self.path) or Path(self.path).is_file()
+            plain = self.path == "-" or Path(self.path).is_file()
             held = None if plain else split_member(self.path)
             if held is not None:
                 self._fill_from(*held)
@@ -75,10 +74,8 @@ class File:
             self._map = None
 
     def _open(self) -> IO[bytes]:
-        if is_url(self.path):
-            return open_url(self.path)
-        if self.path == "-":
-            return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+        if is_far(self.path):
+            return open_kept(self.path) if is_kept(self.path) else open_far(self.path)
         return Path(self.path).open("rb")
 
     def _fill_from(self, archive: str, member: str) -> None:
@@ -88,12 +85,13 @@ class File:
             self._unpack(spool)
 
     def _fill(self, raw: IO[bytes]) -> None:
-        if self.path != "-" and not is_url(self.path) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        if not is_far(self.path) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
             self.in_place = True
             self._unpack(raw)
             return
         with tempfile.TemporaryFile() as spool:
             copy_bounded(raw, spool)
+            let_go(self.path)
             self._unpack(spool)
 
     def _unpack(self, raw: IO[bytes]) -> None:

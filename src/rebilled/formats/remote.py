@@ -48,6 +48,17 @@ def open_url(url: str) -> IO[bytes]:
     return opened
 
 
+def far_size(url: str) -> int:
+    """The bytes of a file at a URL; 0 where its store does not say, or for any other path."""
+    if not is_url(url):
+        return 0
+    try:
+        system, path = _system(url)
+        return int(system.size(path) or 0)
+    except Exception:  # each store has errors of its own; reading the file will say what is wrong
+        return 0
+
+
 def _system(url: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs

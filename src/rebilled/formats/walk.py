@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rebilled.errors import InputError, RecordError
 from rebilled.formats.bundle import is_bundle, member_path, opened
+from rebilled.formats.fetched import is_far
 from rebilled.formats.pairs import pair_files
 from rebilled.formats.remote import expand_url, is_url
 from rebilled.model import Skip
@@ -55,8 +56,6 @@ def find_inputs(paths: Iterable[str], include: Sequence[str] = (), exclude: Sequ
         for item in _expand(path):
             if isinstance(item, Skip):
                 found.append(item)
-            elif item == "-":
-                files.append(item)
             elif (item == path or wanted(item, path, include, exclude)) and _is_new(item, seen):
                 for inner in _unbundled(item):
                     if isinstance(inner, Skip):
@@ -69,10 +68,13 @@ def find_inputs(paths: Iterable[str], include: Sequence[str] = (), exclude: Sequ
 
 def _unbundled(path: str) -> Iterator[str | Skip]:
     """The members of an archive in natural order; any other file as it is."""
-    if is_url(path) or path.lower().endswith(_NO_ARCHIVES) or not is_bundle(path):
+    if (is_url(path) and not is_container(path)) or path.lower().endswith(_NO_ARCHIVES):
         yield path
         return
     try:
+        if not is_bundle(path):
+            yield path
+            return
         bundle = opened(path)
     except RecordError as error:
         yield Skip(path, None, error.reason, error.detail)
@@ -102,7 +104,7 @@ def is_container(path: str) -> bool:
 
 
 def _is_new(path: str, seen: set[str]) -> bool:
-    real = path if is_url(path) else os.path.realpath(path)
+    real = path if is_far(path) else os.path.realpath(path)
     fresh = real not in seen
     seen.add(real)
     return fresh
