@@ -21,6 +21,7 @@ from rebilled.model import (
     Step,
     Usage,
 )
+from rebilled.nesting import wrapping
 from rebilled.owner import user_in
 from rebilled.providers import APIS, find_api
 from rebilled.providers.api import Api, text_at
@@ -107,6 +108,7 @@ class Reader(msgspec.Struct):
 
     def finish(self) -> Trace:
         """The trace, its steps numbered in time order; steps without a time follow the one before them."""
+        self._drop_wrappers()
         places = sorted(range(len(self.order)), key=lambda place: self.order[place])
         self.trace.steps = [self.trace.steps[place] for place in places]
         for number, step in enumerate(self.trace.steps, 1):
@@ -114,6 +116,19 @@ class Reader(msgspec.Struct):
         resolve_chains(self.trace.steps)
         settle_reads(self.trace.steps)
         return self.trace
+
+    def _drop_wrappers(self) -> None:
+        """Take out what only wraps other calls, so that each counts once."""
+        dropped = {id(step) for step in wrapping(self.trace.steps)}
+        if not dropped:
+            return
+        kept = []
+        for step, at in zip(self.trace.steps, self.order, strict=True):
+            if id(step) in dropped:
+                self._skip(step.source, "duplicate_record", "a span around the calls inside it, which count")
+            else:
+                kept.append((step, at))
+        self.trace.steps, self.order = [step for step, _ in kept], [at for _, at in kept]
 
     # ---- one record ------------------------------------------------------------------------------------------
 

@@ -121,6 +121,8 @@ def _read_meta(values: dict[str, Any], hint: str | None) -> dict[str, Json]:
     found: dict[str, Json] = {
         "session": first_text(values, ("sessionId", "session_id")) or trace,
         "trace_id": trace,
+        "span": first_text(values, ("id",)),
+        "parent_span": first_text(values, ("parentObservationId", "parent_observation_id")),
         "provider": hint,
         "name": first_text(values, ("name",)),
         **caller_in(parse_text(values.get("metadata")), values),

@@ -75,6 +75,8 @@ def _read_run(run: dict[str, Any], source: Source) -> Record:
                 "session": first_text(metadata, ("session_id", "thread_id", "conversation_id"))
                 or first_text(run, ("trace_id",)),
                 "trace_id": first_text(run, ("trace_id",)),
+                "span": first_text(run, ("id",)),
+                "parent_span": first_text(run, ("parent_run_id",)),
                 "provider": hint_of(shape),
                 "model": model or None,
                 **caller_in(metadata),

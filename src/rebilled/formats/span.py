@@ -129,6 +129,8 @@ def _read_meta(span: dict[str, Any], attributes: dict[str, Any], provider: str, 
     found: dict[str, Json] = {
         "session": first_text(attributes, _SESSION) or trace,
         "trace_id": trace,
+        "span": _ident(span, "span"),
+        "parent_span": _ident(span, "parentSpan") or _ident(span, "parent_span") or _ident(span, "parent"),
         "endpoint": first_text(attributes, ("server.address",)) or host_of(provider),
         "provider": provider or None,
         "model": model or None,
