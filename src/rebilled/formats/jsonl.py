@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from rebilled.errors import RecordError
+from rebilled.formats.answers import is_open, split_answers
 from rebilled.formats.envelope import read_framed, read_record
 from rebilled.formats.file import MAX_RECORD_BYTES, File
 from rebilled.formats.frame import LONG_BYTES
@@ -51,14 +52,15 @@ class JsonLines:
             if size >= LONG_BYTES:
                 record = read_framed(buffer, (offset, end), scanner, Source(path, number, offset), at)
                 if record is not None:
-                    yield record
+                    yield from split_answers(record, buffer[offset:end]) if is_open(record) else (record,)
                     continue
             text = buffer[offset:end]
             if not text or text.isspace():
                 continue
             part = Part(text, at)
             try:
-                yield read_record(part, Source(path, number, offset))
+                record = read_record(part, Source(path, number, offset))
+                yield from split_answers(record, text) if is_open(record) else (record,)
             except RecordError as error:
                 yield from read_line(part, path, number, error)
 

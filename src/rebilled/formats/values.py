@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from rebilled.errors import RecordError
+from rebilled.formats.answers import is_open, split_answers
 from rebilled.formats.envelope import NO_CONTEXT, read_record
 from rebilled.formats.meta import read_meta
 from rebilled.formats.parts import Members, Part, split_array, split_object
@@ -44,7 +45,8 @@ def read_value(
             yield from _read_elements(split_array(part), path, line, context)
             return
         try:
-            yield read_record(part, Source(path, line, part.at), context)
+            record = read_record(part, Source(path, line, part.at), context)
+            yield from split_answers(record, part.text) if is_open(record) else (record,)
         except RecordError as error:
             if error.reason != "no_request":
                 raise
@@ -82,7 +84,8 @@ def _read_elements(
     for number, part in enumerate(parts, 1):
         place = line if line is not None else number
         try:
-            yield read_record(part, Source(path, place, part.at), context, scanner)
+            record = read_record(part, Source(path, place, part.at), context, scanner)
+            yield from split_answers(record, part.text) if is_open(record) else (record,)
             yield from waiting
             waiting, found = [], True
         except RecordError as error:
