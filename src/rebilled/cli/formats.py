@@ -9,7 +9,7 @@ import typer
 from rebilled.cli.reading import JsonOption
 
 if TYPE_CHECKING:
-    from rebilled.model import Json
+    pass
 
 EXAMPLES = """\b
 Examples:
@@ -17,8 +17,6 @@ Examples:
   analyze formats unknown.json
 """
 
-_DEEPEST = 4
-_MOST_KEYS = 40
 _MOST_RECORDS = 1000
 
 
@@ -60,6 +58,7 @@ def describe(path: str) -> dict[str, Any]:
     """
     from pathlib import Path
 
+    from rebilled.cli.shape import shape_of_file
     from rebilled.errors import InputError, RecordError
     from rebilled.formats import FORMATS, File
 
@@ -103,35 +102,6 @@ def _contents(file: Any) -> tuple[dict[str, int], str | None]:
             counts["records"] += 1
             counts["with_body"] += item.body is not None
     return counts, first
-
-
-def shape_of_file(file: Any) -> Json:
-    """The shape of the first JSON value in a file, a line or the whole; null where there is none."""
-    from rebilled.errors import RecordError
-    from rebilled.spans import parse_json
-
-    head = file.buffer[file.start : file.start + (4 << 20)]
-    for text in (head, head.split(b"\n", 1)[0]):
-        try:
-            return shape_of(parse_json(bytes(text)))
-        except RecordError:
-            continue
-    return None
-
-
-def shape_of(value: Json, depth: int = 0) -> Json:
-    """Keys and types of a value, never the values: objects by key, lists by their first element."""
-    if isinstance(value, dict):
-        if depth >= _DEEPEST:
-            return "object"
-        found: dict[str, Json] = {key: shape_of(item, depth + 1) for key, item in list(value.items())[:_MOST_KEYS]}
-        if len(value) > _MOST_KEYS:
-            found["..."] = f"{len(value) - _MOST_KEYS} more keys"
-        return found
-    if isinstance(value, list):
-        return [shape_of(value[0], depth + 1), f"{len(value)} elements"] if value and depth < _DEEPEST else ["list"]
-    names = {bool: "true or false", int: "number", float: "number", str: "text", type(None): "null"}
-    return names[type(value)]
 
 
 def _lines(told: dict[str, Any]) -> list[str]:
