@@ -11,6 +11,7 @@ from rebilled.errors import RecordError
 from rebilled.formats.times import moment_of
 from rebilled.model import Json, Record, Source
 from rebilled.providers.api import count, dig, text_at
+from rebilled.providers.endpoints import other_call
 from rebilled.spans import parse_json
 
 _ADDRESS = re.compile(r"/cachedContents(?:/[^/?]*)?/?(?:\?|$)", re.IGNORECASE)
@@ -69,4 +70,4 @@ def read_storing(record: Record) -> Storing:
     deleted = record.meta.get("method") == "DELETE" and (record.status or 200) < 400
     if deleted and _NAME.search(record.url or ""):
         return Storing(record.source, "deleted", key_of(record.url), at, endpoint=place)
-    raise RecordError("no_request", "a call about stored contents whose answer names none")
+    raise RecordError("no_request", f"a call of {other_call(record.url or '')}, whose answer names no stored content")
