@@ -333,6 +333,20 @@ def test_a_keep_alive_of_no_output_is_a_step_with_its_write_or_read() -> None:
     assert kinds(step.usage) == (3, 5000, 0, 0)
 
 
+def test_a_request_that_only_warms_the_cache_is_a_step_that_wrote() -> None:
+    body: Json = {
+        "model": "gpt-6-sol",
+        "input": [user()],
+        "prompt_cache_options": {"mode": "implicit", "prewarm": True},
+    }
+    details: Json = {"cached_tokens": 0, "cache_write_tokens": 1990}
+    usage: Json = {"input_tokens": 2000, "input_tokens_details": details, "output_tokens": 0}
+    response = json.dumps({"id": "resp_1", "model": "gpt-6-sol", "output": [], "usage": usage}).encode()
+    (step,) = read_records([Record(Source("log.jsonl", 1), json.dumps(body).encode(), response=response)]).steps
+    assert step.usage is not None
+    assert kinds(step.usage) == (10, 0, 1990, 0)
+
+
 def test_a_reply_that_is_an_error_has_no_usage_and_says_what_it_was() -> None:
     error: Json = {"type": "error", "error": {"type": "invalid_request_error", "message": "too many marks"}}
     reply = api_called(ANTHROPIC).read_reply(error, ())
