@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from builders import ANTHROPIC, CHAT, RESPONSES, TOOLS, Talk, call_and_result, history, judged, last_of, step
+from builders import ANTHROPIC, CHAT, GEMINI, RESPONSES, TOOLS, Talk, call_and_result, history, judged, last_of, step
 from rebilled.model import Json, Record, StepResult
 
 GONE: Json = {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "model_binding_mismatch"}
@@ -131,3 +131,11 @@ def test_another_servers_reads_tell_nothing_of_this_one() -> None:
     told = step(talk(4, CHAT), read=512, at=40.0)
     found = judged([silent(step(talk(2, CHAT, meta=there))), silent(step(talk(3, CHAT, meta=there), at=20.0)), told])
     assert found[1].verdict.rebilled_tokens is None
+
+
+@pytest.mark.parametrize(("gap", "part"), [(30.0, "sent in time"), (7200.0, "promises no lifetime")])
+def test_where_no_lifetime_is_published_a_long_pause_may_be_why(gap: float, part: str) -> None:
+    found = last_of([step(talk(2, GEMINI)), step(talk(3, GEMINI), at=gap)]).verdict
+    assert found.cause == "server_side_unexplained"
+    assert part in found.explanation
+    assert "cachedContents" in found.remedy

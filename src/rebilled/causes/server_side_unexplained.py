@@ -43,6 +43,9 @@ from rebilled.causes.telling import duration, short
 from rebilled.evidence import Evidence
 from rebilled.providers.served import other_model, plain_tier
 
+_A_WHILE_S = 60
+"""A shorter pause is no reason to lose an entry, whatever is promised."""
+
 
 def applies(evidence: Evidence) -> str | None:
     """What happened in this case, None where the cause does not apply."""
@@ -51,7 +54,7 @@ def applies(evidence: Evidence) -> str | None:
         return f"The request asks for the same as before, but {switched}. Caches are kept apart by it."
     if evidence.idle_s is None:
         return "Nothing in the request explains the loss. The log has no times, so an entry that ran out is possible."
-    if evidence.ttl_s is None:
+    if evidence.ttl_s is None and evidence.idle_s >= _A_WHILE_S:
         return (
             "Nothing in the request explains the loss. The provider promises no lifetime: it may have dropped the "
             f"entry, which was last used {duration(evidence.idle_s)} before."
