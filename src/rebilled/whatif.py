@@ -22,6 +22,8 @@ POOR_ERROR = 0.10
 _OWN_ERROR = 0.02
 _OWN_TOKENS = 8
 _WIDER = 2.0
+_LONGER = ("ttl=1h", "keep-alive=1800")
+_WORTH_A_PAIR = 0.01
 _TRIED = ("breakpoints=rolling", "breakpoints=auto", "ttl=1h", "ttl=mixed", "ttl=5m", "keep-alive=1800")
 
 
@@ -294,8 +296,10 @@ def study(lab: Lab, wanted: Iterable[str] = ()) -> Study:
     alone = [(fix, value, lab.trial([(fix, value)])) for fix, value in tried]
     order = sorted(range(len(alone)), key=lambda place: (place >= len(named), -alone[place][2].saves_usd))
     helping = [(fix, value) for fix, value, trial in alone if trial.saves_usd > 0 and fix.neutral]
+    pair = _pair(lab, alone) if general else []
+    helping += [one for one in pair if one not in helping]
     together = lab.trial(_one_of_each(named or helping, alone)) if alone else None
-    best = fewest(lab, helping) if general else None
+    best = _best(lab, helping, pair) if general else None
     usage = sum(lab.usual_usd.values())
     output = sum(r.cost.output_usd for r in lab.scene.results if r.cost is not None)
     return Study(
@@ -336,11 +340,42 @@ def _one_of_each(fixes: Sequence[tuple[Fix, str]], alone: Sequence[tuple[Fix, st
     return list(kept.values())
 
 
-def fewest(lab: Lab, fixes: Sequence[tuple[Fix, str]]) -> Trial | None:
-    """The fewest fixes that recover ENOUGH of what all of them can save, the one that adds most first."""
-    chosen: list[tuple[Fix, str]] = []
-    trials: list[Trial] = []
-    rest = list(fixes)
+def _best(lab: Lab, helping: Sequence[tuple[Fix, str]], pair: Sequence[tuple[Fix, str]]) -> Trial | None:
+    """The fewest fixes, begun with the one that saves most alone or with the pair that does together."""
+    starts = ((), tuple(pair)) if pair else ((),)
+    found = [trial for start in starts if (trial := fewest(lab, helping, start)) is not None]
+    most = max((trial.saves_usd for trial in found), default=0.0)
+    return min((t for t in found if t.saves_usd >= ENOUGH * most), key=lambda t: len(t.fixes), default=None)
+
+
+def _pair(lab: Lab, alone: Sequence[tuple[Fix, str, Trial]]) -> list[tuple[Fix, str]]:
+    """A longer lifetime and the fix that saves most with it and nothing without; empty where there is none.
+
+    Where an entry had run out and the content had changed as well, mending one of the two is no use by itself.
+    """
+    both = (r.verdict.cause == "ttl_expired" and r.verdict.contributing for r in lab.scene.results)
+    if not any(both):
+        return []
+    longer = [(fix, value, trial) for fix, value, trial in alone if f"{fix.name}={value}" in _LONGER]
+    useless = [(fix, value) for fix, value, trial in alone if fix.neutral and trial.saves_usd <= 0]
+    best: list[tuple[Fix, str]] = []
+    most = _WORTH_A_PAIR * lab.reported_usd
+    for lifetime, value, trial in longer:
+        for one in useless:
+            gained = lab.trial([one, (lifetime, value)]).saves_usd
+            if one[0].name != lifetime.name and gained > max(most, trial.saves_usd + _WORTH_A_PAIR * lab.reported_usd):
+                best, most = [one, (lifetime, value)], gained
+    return best
+
+
+def fewest(lab: Lab, fixes: Sequence[tuple[Fix, str]], start: Sequence[tuple[Fix, str]] = ()) -> Trial | None:
+    """The fewest fixes that recover ENOUGH of what all of them can save, the one that adds most first.
+
+    start: fixes that are chosen already.
+    """
+    chosen = list(start)
+    trials = [lab.trial(chosen)] if chosen else []
+    rest = [one for one in fixes if all(one[0].name != known.name for known, _ in chosen)]
     while rest:
         tried = [(lab.trial([*chosen, one]), place) for place, one in enumerate(rest)]
         best, place = max(tried, key=lambda pair: pair[0].saves_usd)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rebilled
-from builders import NINE, TOOLS, Talk, call_and_result, step, words
+from builders import NINE, TOOLS, Talk, call_and_result, step, traced, words
 from rebilled.analysis import analyze, link
 from rebilled.errors import InputError
 from rebilled.fixes import FIXES, parse_fix
@@ -226,3 +226,20 @@ def test_what_if_in_python_gives_frame_and_report() -> None:
     assert found.report["schema"] == "rebilled.whatif/1"
     assert found.fixes["fix"].to_list() == ["sort-tools"]
     assert "sort-tools" in repr(found)
+
+
+def test_two_faults_that_hide_each_other_are_mended_together() -> None:
+    """Entries run out between the steps, and the tools change their order too: either fix alone is of little use."""
+    talk, records = Talk(), []
+    for number in range(8):
+        sent = talk if number % 2 == 0 else talk.with_(tools=tuple(reversed(talk.tools)))
+        records.append(step(sent, at=600.0 * number))
+        talk = talk.grown(*call_and_result(number))
+    analysis = analyze(traced(records), prices())
+    assert {result.verdict.cause for result in analysis.results[1:]} == {"ttl_expired"}
+    found = study(analysis.laboratory(prices()))
+    assert found.best is not None
+    assert set(found.best.fixes) == {"sort-tools", "ttl=1h"}
+    alone = {trial.fixes[0]: trial.saves_usd for trial in found.trials}
+    assert alone["sort-tools"] <= 0
+    assert found.best.saves_usd > 1.3 * alone["ttl=1h"]

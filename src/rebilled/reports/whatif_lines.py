@@ -130,9 +130,14 @@ def _table(trials: list[Trial], width: int) -> list[str]:
 def _rest(study: Study, width: int) -> Iterator[str]:
     none = [trial.fixes[0] for trial in study.trials if abs(trial.saves_usd) <= _GAIN_USD]
     dearer = [trial for trial in study.trials if trial.saves_usd < -_GAIN_USD]
-    if none:
-        yield ""
-        yield from wrap(f"Would have changed nothing: {', '.join(none)}.", width)
+    helping = set(study.best.fixes) if study.best is not None else set()
+    for text, names in (
+        ("Would have changed nothing alone", [name for name in none if name in helping]),
+        ("Would have changed nothing", [name for name in none if name not in helping]),
+    ):
+        if names:
+            yield ""
+            yield from wrap(f"{text}: {', '.join(names)}.", width)
     if dearer:
         yield ""
         texts = (f"{trial.fixes[0]} ({usd(-trial.saves_usd)} more)" for trial in dearer)
